@@ -1,0 +1,62 @@
+import { ERROR_KINDS, type ProcedureMeta } from "@quayside/contracts";
+import { initTRPC, TRPCError } from "@trpc/server";
+import { authenticate, limitApiKey } from "./authenticate.ts";
+import { toPublicError } from "./errors.ts";
+import type { RequestContext } from "./request-context.ts";
+
+const PING_INTERVAL_MS = 15_000;
+const RECONNECT_AFTER_MS = 45_000;
+
+const t = initTRPC
+  .context<RequestContext>()
+  .meta<ProcedureMeta>()
+  .create({
+    isDev: false,
+    sse: {
+      ping: { enabled: true, intervalMs: PING_INTERVAL_MS },
+      client: { reconnectAfterInactivityMs: RECONNECT_AFTER_MS },
+    },
+    errorFormatter({ shape, error, ctx }) {
+      const told = toPublicError(error);
+      return {
+        ...shape,
+        message: told.message,
+        data: {
+          code: shape.data.code,
+          httpStatus: told.status,
+          errorCode: told.code,
+          requestId: ctx?.requestId ?? null,
+          issues: told.issues ?? null,
+          allowed: told.allowed ?? null,
+          retryAfterMs: told.retryAfterMs ?? null,
+        },
+      };
+    },
+  });
+
+/** Every procedure passes here: who asks, at what rate; and what goes wrong gets its public form. */
+const guard = t.middleware(async ({ ctx, meta, next }) => {
+  const rest = meta?.rest;
+  if (!rest) throw new Error("A procedure without REST meta has no rule of access.");
+  try {
+    await authenticate(ctx, rest.auth);
+    if (rest.scope) limitApiKey(ctx, rest.scope);
+  } catch (error) {
+    throw asTrpcError(error);
+  }
+  const result = await next();
+  if (!result.ok) throw asTrpcError(result.error);
+  return result;
+});
+
+/** Gives an error the tRPC code of its kind and keeps it as the cause. */
+function asTrpcError(error: unknown): TRPCError {
+  const told = toPublicError(error);
+  if (error instanceof TRPCError && told.unexpected) return error;
+  const cause = error instanceof TRPCError ? (error.cause ?? error) : error;
+  return new TRPCError({ code: ERROR_KINDS[told.code].trpc, message: told.message, cause });
+}
+
+export const router = t.router;
+export const procedure = t.procedure.use(guard);
+export type TrpcRouterConfig = typeof t._config;

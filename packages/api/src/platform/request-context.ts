@@ -1,0 +1,44 @@
+import type { RateDecision, Services } from "@quayside/core";
+import type { Context } from "@quayside/core";
+
+/** What a request brought to prove who it is. Nothing of it was checked yet. */
+export interface RequestCredentials {
+  /** `Authorization: Bearer …`, `X-API-Key`, or the `token` of WebSocket connection parameters. */
+  bearer: string | null;
+  /** Cookie `registry_session`. */
+  cookie: string | null;
+  internalSecret: string | null;
+  superAdminToken: string | null;
+  /** False when a browser says that another site sent it. */
+  sameOrigin: boolean;
+  /** GET, HEAD, OPTIONS: nothing is changed. */
+  safe: boolean;
+}
+
+export interface RequestContext extends Context {
+  credentials: Services["credentials"];
+  given: RequestCredentials;
+  /** What the rate limiter said, for the `RateLimit` response fields. */
+  rate: (RateDecision & { policy: string }) | null;
+  /** Cookies to set, as complete `Set-Cookie` values. */
+  cookies: string[];
+}
+
+export interface RequestFacts {
+  requestId: string;
+  ip: string | null;
+  given: RequestCredentials;
+}
+
+export function createRequestContext(services: Services, facts: RequestFacts): RequestContext {
+  return {
+    ...services,
+    principal: null,
+    override: null,
+    requestId: facts.requestId,
+    ip: facts.ip,
+    given: facts.given,
+    rate: null,
+    cookies: [],
+  };
+}

@@ -1,0 +1,3 @@
+export * from "./deployments.ts";
+export * from "./projects.ts";
+export * from "./runtime.ts";

@@ -1,0 +1,3 @@
+export * from "./hosting/index.ts";
+export * from "./identity/index.ts";
+export * from "./platform/index.ts";

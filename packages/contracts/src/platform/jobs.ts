@@ -1,0 +1,14 @@
+import { z } from "zod";
+
+/** Every background job: its name in the queue and the payload it is given. */
+export const jobPayloads = {
+  "hosting.deploy": z.strictObject({ deploymentId: z.guid() }),
+  "hosting.prune_logs": z.looseObject({}),
+  "platform.prune_expired": z.looseObject({}),
+} as const;
+
+export type JobName = keyof typeof jobPayloads;
+export type JobPayload<N extends JobName> = z.infer<(typeof jobPayloads)[N]>;
+
+/** Jobs that only the process that owns this machine's releases may run. */
+export const HOST_JOBS: readonly JobName[] = ["hosting.deploy"];

@@ -1,0 +1,42 @@
+import type { ApiScope } from "./principal.ts";
+
+/** How an area writes its errors. `problem`: RFC 9457. `plain`: `{error}`. `coded`: `{error, code}`. `envelope`: `{error: {code, message}}`. */
+export type ErrorStyle = "problem" | "plain" | "coded" | "envelope";
+
+/** What a route asks of its caller before the procedure runs. */
+export type RouteAuth = "none" | "caller" | "internal" | "super" | "internal-or-super";
+
+/** `json`: one JSON answer. `sse`: server-sent events. `log`: text lines, or SSE for who accepts it. */
+export type RouteKind = "json" | "sse" | "log";
+
+/** The REST face of a procedure, beside the `openapi` meta of trpc-openapi. */
+export interface RestMeta {
+  auth: RouteAuth;
+  errors: ErrorStyle;
+  /** Success status; 204 answers no body. */
+  status: 200 | 201 | 202 | 204;
+  kind: RouteKind;
+  /** The scope that the caller's credential must have. */
+  scope?: ApiScope;
+  /** Name of the server-sent events. */
+  event?: string;
+  /** Honours `Idempotency-Key`. */
+  idempotent?: boolean;
+  /** Largest body in bytes; 1 MiB when unset. */
+  maxBodyBytes?: number;
+}
+
+export interface ProcedureMeta {
+  openapi?: {
+    method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+    path: `/${string}`;
+    summary: string;
+    description?: string;
+    tags: string[];
+    protect?: boolean;
+    successDescription?: string;
+    errorResponses?: Record<number, string>;
+    enabled?: boolean;
+  };
+  rest?: RestMeta;
+}

@@ -1,0 +1,15 @@
+import { z } from "zod";
+
+/** Text that PostgreSQL can store (no NUL). Length is counted in UTF-16 units, as JavaScript counts. */
+export function plainText(minLength: number, maxLength: number) {
+  return z
+    .string()
+    .min(minLength)
+    .max(maxLength)
+    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
+}
+
+/** A point in time as RFC 3339 text with an offset, e.g. `2026-01-31T12:00:00Z`. */
+export const dateTime = z.iso.datetime({ offset: true });
+
+export const uuid = z.guid().transform((value) => value.toLowerCase());

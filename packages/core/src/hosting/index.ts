@@ -1,0 +1,14 @@
+export { createDeployment } from "./deployments/create-deployment.ts";
+export { followDeployment } from "./deployments/follow-deployment.ts";
+export { listDeployments } from "./deployments/list-deployments.ts";
+export { pruneLogs } from "./deployments/prune-logs.ts";
+export { readDeployment } from "./deployments/read-deployment.ts";
+export { readLogs } from "./deployments/read-logs.ts";
+export { runDeployment } from "./deployments/run-deployment.ts";
+export { updateDeployment } from "./deployments/update-deployment.ts";
+export { HostAgent } from "./fleet/host-agent.ts";
+export { createProject } from "./projects/create-project.ts";
+export { deleteProject } from "./projects/delete-project.ts";
+export { listProjects } from "./projects/list-projects.ts";
+export { readProject } from "./projects/read-project.ts";
+export { updateProject } from "./projects/update-project.ts";

@@ -1,0 +1,38 @@
+import { PlatformError, type VerifiedApiKey } from "@quayside/contracts";
+import type { Context } from "../../platform/context.ts";
+import { lookUpApiKey } from "../credentials/resolve-principal.ts";
+
+const FAILURES_PER_MINUTE = 120;
+
+/**
+ * What a gateway needs to know of a key. The key is the only credential. Errors: `invalid_credentials` (401) for an
+ * unknown, revoked, expired or malformed key; `rate_limited` after 120 failures a minute from one address.
+ */
+export async function verifyApiKey(ctx: Context, input: { key: string }): Promise<VerifiedApiKey> {
+  const bucket = `verify-failures:${ctx.ip ?? "local"}`;
+  const failures = ctx.limiter.peek(bucket, FAILURES_PER_MINUTE);
+  if (!failures.allowed) {
+    throw new PlatformError("rate_limited", "Too many refused keys from this address; wait a minute.", {
+      retryAfterMs: failures.resetMs,
+    });
+  }
+  try {
+    const row = await lookUpApiKey(ctx, input.key);
+    return {
+      userId: row.uid,
+      apiKeyId: row.id,
+      scopes: row.scopes,
+      environment: row.environment,
+      plan: row.plan ?? "free",
+      entitledUntil: row.entitledUntil === null ? null : new Date(row.entitledUntil).toISOString(),
+      toolAllowlist: row.toolAllowlist,
+      tenantId: row.tenantId,
+      rateLimitOverride: row.rateLimitOverride as Record<string, number> | null,
+    };
+  } catch (error) {
+    if (error instanceof PlatformError && error.code === "invalid_credentials") {
+      ctx.limiter.hit(bucket, FAILURES_PER_MINUTE);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,16 @@
+export { createApiKey } from "./api-keys/create-api-key.ts";
+export { listApiKeys } from "./api-keys/list-api-keys.ts";
+export { readApiKeyUsage } from "./api-keys/read-api-key-usage.ts";
+export { revokeApiKey } from "./api-keys/revoke-api-key.ts";
+export { verifyApiKey } from "./api-keys/verify-api-key.ts";
+export { CredentialCache } from "./credentials/credential-cache.ts";
+export { KeyUse } from "./credentials/key-use.ts";
+export { resolvePrincipal } from "./credentials/resolve-principal.ts";
+export { secretsEqual } from "./credentials/secret-formats.ts";
+export { bootstrapAdmin } from "./users/bootstrap-admin.ts";
+export { createUser } from "./users/create-user.ts";
+export { issueJwt } from "./users/issue-jwt.ts";
+export { logIn } from "./users/log-in.ts";
+export { logOut } from "./users/log-out.ts";
+export { trustOrganization } from "./users/trust-organization.ts";
+export { whoAmI } from "./users/whoami.ts";

@@ -1,0 +1,4 @@
+export * from "./crm/index.ts";
+export * from "./hosting/index.ts";
+export * from "./identity/index.ts";
+export * from "./platform/index.ts";

@@ -1,0 +1,5 @@
+export * from "./crm/schema.ts";
+export * from "./hosting/schema.ts";
+export * from "./identity/schema.ts";
+export { type Database, type DatabasePool, openDatabase, withTransaction } from "./platform/client.ts";
+export * from "./platform/schema.ts";

@@ -1,0 +1,27 @@
+// Installs the dependencies when the lockfile is newer than what is installed, so that `npm start` and `npm test`
+// each work alone on a fresh clone. Plain JavaScript: it runs on whichever Node the machine has (18 or later),
+// before the project's own pinned Node exists.
+import { spawnSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const lockfile = join(root, "package-lock.json");
+// npm writes this file at the end of every install, so an interrupted install is repeated.
+const installed = join(root, "node_modules", ".package-lock.json");
+
+if (!existsSync(installed) || statSync(lockfile).mtimeMs > statSync(installed).mtimeMs) {
+  process.stderr.write("Installing dependencies (once) …\n");
+  const npm = process.env.npm_execpath;
+  const [command, prefix] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const result = spawnSync(command, [...prefix, "ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    shell: !npm && process.platform === "win32",
+  });
+  if (result.status !== 0) {
+    process.stderr.write("The dependencies could not be installed; npm's message stands above.\n");
+    process.exit(result.status ?? 1);
+  }
+}
