@@ -1,23 +1,6 @@
-import { crmRouter } from "./crm/crm-router.ts";
-import { deploymentsRouter } from "./hosting/deployments-router.ts";
-import { projectsRouter } from "./hosting/projects-router.ts";
-import { apiKeysRouter } from "./identity/api-keys-router.ts";
-import { sessionsRouter } from "./identity/sessions-router.ts";
-import { organizationsRouter, usersRouter } from "./identity/users-router.ts";
-import { router } from "./platform/procedure.ts";
-import { registryRouter } from "./registry/registry-router.ts";
-
-/** All procedures. The SDK is typed from this router alone. */
-export const appRouter = router({
-  identity: { sessions: sessionsRouter, apiKeys: apiKeysRouter, users: usersRouter, organizations: organizationsRouter },
-  crm: crmRouter,
-  registry: registryRouter,
-  hosting: { projects: projectsRouter, deployments: deploymentsRouter },
-});
-
-export type AppRouter = typeof appRouter;
-
+export { type AppRouter, appRouter } from "./app-router.ts";
 export { SESSION_COOKIE } from "./identity/session-cookie.ts";
+export { authenticate } from "./platform/authenticate.ts";
 export { type PublicError, toPublicError } from "./platform/errors.ts";
 export {
   createRequestContext,
@@ -25,3 +8,6 @@ export {
   type RequestCredentials,
   type RequestFacts,
 } from "./platform/request-context.ts";
+export { readRequestFacts } from "./transport/request-facts.ts";
+export { createTrpcHttpHandler } from "./transport/trpc-http.ts";
+export { attachTrpcWebSocket } from "./transport/trpc-websocket.ts";

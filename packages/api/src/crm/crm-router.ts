@@ -20,6 +20,7 @@ export const crmRouter = router({
     .output(crmHealth)
     .query(async ({ ctx }) => {
       const db = await checkDatabase(ctx);
+      if (db === "down") ctx.status = 503;
       return db === "up" ? { ok: true, db } : { ok: false, db, error: "The database cannot be reached." };
     }),
 

@@ -101,11 +101,9 @@ export const deploymentsRouter = router({
       rest: { ...reading, kind: "sse", event: "update" },
     })
     .input(streamInput)
-    .subscription(async function* ({ ctx, input, signal }) {
-      for await (const update of followDeployment(ctx, input, signal ?? new AbortController().signal)) {
-        yield tracked(String(update.id), { status: update.status, message: update.message });
-      }
-    }),
+    .subscription(async ({ ctx, input, signal }) =>
+      tracking(await followDeployment(ctx, input, signal ?? never()), ({ status, message }) => ({ status, message })),
+    ),
 
   logs: procedure
     .meta({
@@ -122,10 +120,17 @@ export const deploymentsRouter = router({
       rest: { ...reading, kind: "log", event: "log" },
     })
     .input(logsInput)
-    .subscription(async function* ({ ctx, input, signal }) {
-      const query = { ...input, follow: input.follow === "1" };
-      for await (const { id, ...entry } of readLogs(ctx, query, signal ?? new AbortController().signal)) {
-        yield tracked(String(id), entry);
-      }
+    .subscription(async ({ ctx, input, signal }) => {
+      const lines = await readLogs(ctx, { ...input, follow: input.follow === "1" }, signal ?? never());
+      return tracking(lines, ({ at, component, stream, line }) => ({ at, component, stream, line }));
     }),
 });
+
+/** Rows with their ids as tRPC tracks them, so that a client that reconnects goes on after the last one. */
+async function* tracking<Row extends { id: number }, Data>(rows: AsyncGenerator<Row>, dataOf: (row: Row) => Data) {
+  for await (const row of rows) yield tracked(String(row.id), dataOf(row));
+}
+
+function never(): AbortSignal {
+  return new AbortController().signal;
+}

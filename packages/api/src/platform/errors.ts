@@ -58,7 +58,7 @@ function fromTrpc(error: TRPCError): PublicError {
 }
 
 export function toFieldIssues(error: ZodError): FieldIssue[] {
-  return error.issues.flatMap((issue) => {
+  return error.issues.flatMap((issue): FieldIssue[] => {
     const path = issue.path.map(String).join(".");
     if (issue.code === "unrecognized_keys") {
       return issue.keys.map((key) => ({

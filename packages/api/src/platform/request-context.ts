@@ -1,5 +1,4 @@
-import type { RateDecision, Services } from "@quayside/core";
-import type { Context } from "@quayside/core";
+import type { Context, RateDecision, Services } from "@quayside/core";
 
 /** What a request brought to prove who it is. Nothing of it was checked yet. */
 export interface RequestCredentials {
@@ -16,12 +15,13 @@ export interface RequestCredentials {
 }
 
 export interface RequestContext extends Context {
-  credentials: Services["credentials"];
   given: RequestCredentials;
   /** What the rate limiter said, for the `RateLimit` response fields. */
   rate: (RateDecision & { policy: string }) | null;
   /** Cookies to set, as complete `Set-Cookie` values. */
   cookies: string[];
+  /** HTTP status in place of the route's own, as for a health check that found a fault. */
+  status: number | null;
 }
 
 export interface RequestFacts {
@@ -40,5 +40,6 @@ export function createRequestContext(services: Services, facts: RequestFacts): R
     given: facts.given,
     rate: null,
     cookies: [],
+    status: null,
   };
 }

@@ -18,6 +18,7 @@ export const registryRouter = router({
     .output(registryHealth)
     .query(async ({ ctx }) => {
       const db = await checkDatabase(ctx);
+      if (db === "down") ctx.status = 503;
       return { status: db === "up" ? ("ok" as const) : ("unavailable" as const), version: ctx.version, db };
     }),
 });

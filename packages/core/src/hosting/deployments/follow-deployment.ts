@@ -13,14 +13,14 @@ export interface DeploymentUpdate {
  * Every update of a deployment after `lastEventId`, from the first one when it is left out, then new ones until the
  * reader leaves. Errors: `not_found`.
  */
-export async function* followDeployment(
+export async function followDeployment(
   ctx: Context,
   input: { id: string; lastEventId?: string | undefined },
   signal: AbortSignal,
-): AsyncGenerator<DeploymentUpdate> {
+): Promise<AsyncGenerator<DeploymentUpdate>> {
   const { organization } = requireCaller(ctx, "read");
   const { id } = await findDeployment(ctx.db, organization.id, input.id);
-  yield* ctx.feeds.follow(
+  return ctx.feeds.follow(
     {
       channel: deploymentChannel(id),
       read: async (afterId, limit) => {

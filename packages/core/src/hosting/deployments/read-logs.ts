@@ -23,9 +23,13 @@ const MAX_ROWS = 100_000;
 /**
  * The captured lines of a deployment, oldest first: those since a time, or after `lastEventId`; with `follow` new ones
  * until the reader leaves. Without it at most 100,000. Errors: `not_found`, `invalid_request` for a bad `since`,
- * `validation_failed` (422) when the deployment has no repository.
+ * `source_missing` (422) when the deployment has no repository.
  */
-export async function* readLogs(ctx: Context, input: LogQuery, signal: AbortSignal): AsyncGenerator<LogRow> {
+export async function readLogs(
+  ctx: Context,
+  input: LogQuery,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<LogRow>> {
   const { organization } = requireCaller(ctx, "read");
   const since = parseSince(input.since, ctx.clock.now());
   if (!since) {
@@ -33,16 +37,24 @@ export async function* readLogs(ctx: Context, input: LogQuery, signal: AbortSign
   }
   const deployment = await findDeployment(ctx.db, organization.id, input.id);
   if (!deployment.resolvedBuildConfig?.repo) {
-    throw new PlatformError("validation_failed", `Deployment ${input.id} has no repository, so it has no logs here.`);
+    throw new PlatformError("source_missing", `Deployment ${input.id} has no repository, so it has no logs here.`);
   }
   const start = input.lastEventId === undefined ? await cursorSince(ctx, input.id, since) : Number(input.lastEventId);
   const read = (afterId: number, limit: number) => readLines(ctx, input.id, afterId, limit);
   const rows = input.follow
     ? ctx.feeds.follow({ channel: logChannel(input.id), read, latest: () => latestLine(ctx, input.id) }, start, signal)
     : readAll(read, start);
+  return ofComponent(rows, input.component, signal);
+}
+
+async function* ofComponent(
+  rows: AsyncGenerator<LogRow>,
+  component: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<LogRow> {
   for await (const row of rows) {
     if (signal.aborted) return;
-    if (input.component === undefined || row.component === input.component) yield row;
+    if (component === undefined || row.component === component) yield row;
   }
 }
 

@@ -1,0 +1,145 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { authenticate, type PublicError, type RequestContext, toPublicError } from "@quayside/api";
+import { PlatformError } from "@quayside/contracts";
+import { runIdempotently } from "@quayside/core";
+import { sendEventStream, sendLogLines } from "./event-stream.ts";
+import { readInput } from "./read-input.ts";
+import { errorStyleOfPath } from "./render-error.ts";
+import type { Match, Route, RouteTable } from "./route-table.ts";
+import { type Reply, sendEmpty, sendError, sendJson } from "./send.ts";
+
+export interface DispatcherOptions {
+  table: RouteTable;
+  createContext(req: IncomingMessage): RequestContext;
+  /** Aborts when the process stops: streams end, and their clients reconnect. */
+  stopping: AbortSignal;
+  pingIntervalMs: number;
+  onError(error: unknown, told: PublicError, ctx: RequestContext): void;
+  /** Told of each request when it is answered. */
+  onDone(req: IncomingMessage, res: ServerResponse, route: string, ctx: RequestContext): void;
+}
+
+/** Serves the documented REST paths: finds the route, reads the input, calls the procedure, writes the answer. */
+export function createDispatcher(options: DispatcherOptions) {
+  /** False when the path is none of the documented ones. */
+  return (req: IncomingMessage, res: ServerResponse): boolean => {
+    const [path, query] = splitUrl(req.url ?? "/");
+    const head = req.method === "HEAD";
+    const match = options.table.find(head ? "GET" : (req.method ?? "GET"), path);
+    if (!match) return refuseMethod(options, req, res, path);
+    const ctx = options.createContext(req);
+    const reply: Reply = { res, ctx, path, head };
+    res.once("close", () => options.onDone(req, res, match.route.path, ctx));
+    void answer(options, req, reply, match, query).catch((error: unknown) => {
+      const told = notFoundForBadPath(toPublicError(error), match);
+      if (told.unexpected) options.onError(error, told, ctx);
+      if (res.headersSent) res.destroy();
+      else sendError(reply, told, match.route.rest.errors);
+    });
+    return true;
+  };
+}
+
+function splitUrl(url: string): [string, string] {
+  const at = url.indexOf("?");
+  return at < 0 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)];
+}
+
+/** 405 with `Allow` for a documented path, 204 for its OPTIONS; false for a path that is not ours. */
+function refuseMethod(options: DispatcherOptions, req: IncomingMessage, res: ServerResponse, path: string): boolean {
+  const methods = options.table.methodsOf(path);
+  if (methods.length === 0) return false;
+  const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ");
+  const ctx = options.createContext(req);
+  const reply: Reply = { res, ctx, path, head: req.method === "HEAD" };
+  res.once("close", () => options.onDone(req, res, path, ctx));
+  if (req.method === "OPTIONS") {
+    sendEmpty(reply, 204, { Allow: allow });
+  } else {
+    const error = new PlatformError("method_not_allowed", `${req.method} is not possible here; allowed: ${allow}.`);
+    sendError(reply, toPublicError(error), errorStyleOfPath(path), { Allow: allow });
+  }
+  return true;
+}
+
+async function answer(
+  options: DispatcherOptions,
+  req: IncomingMessage,
+  reply: Reply,
+  match: Match,
+  query: string,
+): Promise<void> {
+  const { route } = match;
+  // Who asks comes first: a stranger learns nothing of what a right input would be.
+  await authenticate(reply.ctx, route.rest.auth);
+  if (route.rest.auth === "caller" && !reply.ctx.principal) refuseStranger();
+  const { input, body } = await readInput(req, match, query);
+  if (route.rest.kind !== "json") return stream(options, req, reply, route, input);
+  const key = route.rest.idempotent ? req.headers["idempotency-key"] : undefined;
+  if (typeof key === "string") {
+    const request = { key, route: `${route.method} ${route.path}`, body };
+    const outcome = await runIdempotently(reply.ctx, request, async () => ({
+      status: route.rest.status,
+      body: JSON.stringify(await call(reply.ctx, route, input, undefined)),
+    }));
+    sendJson(reply, outcome.status, outcome.body, outcome.replayed ? { "Idempotency-Replayed": "true" } : {});
+    return;
+  }
+  const output = await call(reply.ctx, route, input, undefined);
+  if (route.rest.status === 204) sendEmpty(reply, 204);
+  else sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output));
+}
+
+function refuseStranger(): never {
+  throw new PlatformError(
+    "sign_in_required",
+    "Sign in required: send 'Authorization: Bearer <API key, session token or JWT>'.",
+  );
+}
+
+function call(ctx: RequestContext, route: Route, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  const invoke = route.procedure as unknown as (options: object) => Promise<unknown>;
+  return invoke({
+    ctx,
+    path: route.procedurePath,
+    type: route.procedure._def.type,
+    getRawInput: async () => input,
+    signal,
+    batchIndex: 0,
+  });
+}
+
+async function stream(
+  options: DispatcherOptions,
+  req: IncomingMessage,
+  reply: Reply,
+  route: Route,
+  input: unknown,
+): Promise<void> {
+  const abort = new AbortController();
+  const end = () => abort.abort();
+  reply.res.once("close", end);
+  options.stopping.addEventListener("abort", end, { once: true });
+  try {
+    const lastEventId = req.headers["last-event-id"];
+    const wanted = typeof lastEventId === "string" ? { ...(input as object), lastEventId } : input;
+    const items = (await call(reply.ctx, route, wanted, abort.signal)) as AsyncIterable<unknown>;
+    if (reply.head) return sendEmpty(reply, 200);
+    const wantsEvents = route.rest.kind === "sse" || /\btext\/event-stream\b/.test(req.headers.accept ?? "");
+    if (!wantsEvents) return await sendLogLines(reply, items, abort.signal);
+    const eventName = route.rest.event ?? "message";
+    await sendEventStream(reply, items, { eventName, pingIntervalMs: options.pingIntervalMs, signal: abort.signal });
+  } finally {
+    end();
+    options.stopping.removeEventListener("abort", end);
+  }
+}
+
+/** A path parameter that cannot be right names nothing, which is 404, not a fault in the input. */
+function notFoundForBadPath(error: PublicError, match: Match): PublicError {
+  if (error.code !== "validation_failed") return error;
+  const issue = error.issues?.find((candidate) => Object.hasOwn(match.params, candidate.field));
+  if (!issue) return error;
+  const value = String(match.params[issue.field]).slice(0, 100);
+  return { code: "not_found", status: 404, message: `Nothing here has the ${issue.field} '${value}': ${issue.message}.`, unexpected: false };
+}

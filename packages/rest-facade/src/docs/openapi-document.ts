@@ -1,0 +1,118 @@
+import { appRouter } from "@quayside/api";
+import { ERROR_KINDS, type ErrorStyle, type ProcedureMeta } from "@quayside/contracts";
+import { generateOpenApiDocument, type OpenApiRouter } from "trpc-openapi";
+import { z } from "zod";
+import type { Route, RouteTable } from "../dispatch/route-table.ts";
+import { ERROR_SCHEMAS, SECURITY_SCHEMES, securityOf, TAGS } from "./openapi-parts.ts";
+
+type Json = Record<string, unknown>;
+type Operation = Json & { responses: Record<string, Json>; parameters?: Json[] };
+
+/** The OpenAPI 3.1 document of every documented REST path. */
+export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string; version: string }): Json {
+  const generated = generateOpenApiDocument(appRouter as unknown as OpenApiRouter, {
+    title: "Quayside",
+    version: about.version,
+    baseUrl: about.baseUrl,
+    openApiVersion: "3.1.0",
+    filter: ({ metadata }: { metadata: unknown }) => (metadata as ProcedureMeta).rest?.kind === "json",
+  }) as unknown as { paths: Record<string, Record<string, Operation>>; components?: { schemas?: Json } };
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const route of table.routes) {
+    const item = (paths[route.path] ??= {});
+    const method = route.method.toLowerCase();
+    const operation = route.rest.kind === "json" ? generated.paths[route.path]?.[method] : streamOperation(route);
+    if (!operation) throw new Error(`The document lacks ${route.method} ${route.path}.`);
+    item[method] = finish(operation, route);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Quayside",
+      version: about.version,
+      description: "The self-hosted platform behind a product. One identity, one address, exact REST paths.",
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "Quayside", url: `${about.baseUrl}/docs` },
+    },
+    servers: [{ url: about.baseUrl }],
+    tags: TAGS.filter((tag) => table.routes.some((route) => route.openapi.tags.includes(tag.name))),
+    paths,
+    components: { schemas: { ...generated.components?.schemas, ...ERROR_SCHEMAS }, securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+/** Mends what the generator fixes for all routes: status, errors, security, nested query parameters. */
+function finish(operation: Operation, route: Route): Operation {
+  const { 200: success } = operation.responses;
+  const status = String(route.rest.status);
+  const responses: Record<string, Json> =
+    status === "204" ? { 204: { description: "Done; there is no body." } } : { [status]: success ?? {} };
+  for (const [code, description] of Object.entries(route.openapi.errorResponses ?? {})) {
+    responses[code] = errorResponse(description, route.rest.errors, Number(code));
+  }
+  const { security: _, ...rest } = operation;
+  return {
+    ...rest,
+    operationId: route.procedurePath.replaceAll(".", "_"),
+    description: route.openapi.description ?? `${route.openapi.summary}.`,
+    ...(operation.parameters ? { parameters: operation.parameters.map(parameterOf) } : {}),
+    ...idempotencyParameter(route, operation),
+    responses,
+    security: securityOf(route.rest),
+  };
+}
+
+function idempotencyParameter(route: Route, operation: Operation): { parameters?: Json[] } {
+  if (!route.rest.idempotent) return {};
+  const parameter = {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description: "For 24 hours the first response is replayed for the same key and body.",
+    schema: { type: "string", maxLength: 255 },
+  };
+  return { parameters: [...(operation.parameters ?? []).map(parameterOf), parameter] };
+}
+
+function parameterOf(parameter: Json): Json {
+  const schema = parameter["schema"] as Json | undefined;
+  return schema?.["type"] === "object" ? { ...parameter, style: "deepObject", explode: true } : parameter;
+}
+
+function errorResponse(description: string, style: ErrorStyle, status: number): Json {
+  const [name, type] = {
+    problem: ["Problem", "application/problem+json"],
+    plain: ["PlainError", "application/json"],
+    coded: ["CodedError", "application/json"],
+    envelope: ["EnvelopeError", "application/json"],
+  }[style] as [string, string];
+  const retry = status === 429 || status === 503 ? { headers: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } } : {};
+  return { description, ...retry, content: { [type]: { schema: { $ref: `#/components/schemas/${name}` } } } };
+}
+
+/** Streams are outside the generator's reach. */
+function streamOperation(route: Route): Operation {
+  const [input] = (route.procedure._def as unknown as { inputs: z.ZodObject[] }).inputs;
+  const schema = z.toJSONSchema(input ?? z.object({}), { io: "input" }) as { properties?: Record<string, Json>; required?: string[] };
+  const parameters = Object.entries(schema.properties ?? {})
+    .filter(([name]) => name !== "lastEventId")
+    .map(([name, { description, ...property }]) => {
+      const inPath = route.path.includes(`{${name}}`);
+      const required = inPath || (schema.required?.includes(name) ?? false);
+      return { name, in: inPath ? "path" : "query", required, ...(description ? { description } : {}), schema: property };
+    });
+  const lastEventId = { name: "Last-Event-ID", in: "header", required: false, schema: { type: "string" } };
+  const events = { "text/event-stream": { schema: { type: "string" } } };
+  const content = route.rest.kind === "log" ? { "text/plain": { schema: { type: "string" } }, ...events } : events;
+  return {
+    summary: route.openapi.summary,
+    tags: route.openapi.tags,
+    parameters: [...parameters, lastEventId],
+    responses: { 200: { description: route.rest.kind === "log" ? "Log lines" : "Server-sent events", content } },
+  };
+}
+
+/** Codes and their meaning, for the problem pages. */
+export function problemCodes(): { code: string; status: number; title: string }[] {
+  return Object.entries(ERROR_KINDS).map(([code, { status, title }]) => ({ code, status, title }));
+}

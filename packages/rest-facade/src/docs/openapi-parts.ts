@@ -1,0 +1,73 @@
+import type { RestMeta } from "@quayside/contracts";
+
+export const TAGS = [
+  { name: "API keys", description: "Keys with an environment and scopes, their verification and usage." },
+  { name: "CRM", description: "People, companies and what is known of them." },
+  { name: "Registry", description: "The package registry." },
+  { name: "Registry sign-in", description: "Sessions and who holds them." },
+  { name: "Registry administration", description: "For super admins." },
+  { name: "Projects", description: "What is hosted." },
+  { name: "Deployments", description: "Commits on their way to running apps, with live streams." },
+];
+
+export const SECURITY_SCHEMES = {
+  bearer: { type: "http", scheme: "bearer", description: "An API key, session token, role token or JWT." },
+  apiKeyHeader: { type: "apiKey", in: "header", name: "X-API-Key", description: "An API key." },
+  sessionCookie: { type: "apiKey", in: "cookie", name: "registry_session", description: "A browser's session." },
+  internalSecret: { type: "apiKey", in: "header", name: "X-Internal-Secret", description: "For services of this installation." },
+  superAdminToken: { type: "apiKey", in: "header", name: "X-Super-Admin-Token", description: "Emergency override." },
+};
+
+export function securityOf(rest: RestMeta): Record<string, never[]>[] {
+  const caller = [{ bearer: [] }, { apiKeyHeader: [] }, { sessionCookie: [] }];
+  switch (rest.auth) {
+    case "none":
+      return [];
+    case "caller":
+      return caller;
+    case "super":
+      return [{ superAdminToken: [] }, ...caller];
+    case "internal":
+      return [{ internalSecret: [] }];
+    case "internal-or-super":
+      return [{ internalSecret: [] }, { superAdminToken: [] }];
+  }
+}
+
+const text = { type: "string" };
+const issues = {
+  type: "array",
+  items: {
+    type: "object",
+    properties: { field: text, code: text, message: text },
+    required: ["field", "code", "message"],
+  },
+};
+const allowed = { type: "array", items: text };
+
+export const ERROR_SCHEMAS = {
+  Problem: {
+    type: "object",
+    description: "RFC 9457.",
+    properties: {
+      type: { type: "string", format: "uri" },
+      title: text,
+      status: { type: "integer" },
+      detail: text,
+      instance: text,
+      code: text,
+      request_id: text,
+      errors: issues,
+    },
+    required: ["type", "title", "status", "code"],
+  },
+  PlainError: { type: "object", properties: { error: text, issues, allowed }, required: ["error"] },
+  CodedError: { type: "object", properties: { error: text, code: text, issues, allowed }, required: ["error", "code"] },
+  EnvelopeError: {
+    type: "object",
+    properties: {
+      error: { type: "object", properties: { code: text, message: text, issues, allowed }, required: ["code", "message"] },
+    },
+    required: ["error"],
+  },
+};

@@ -1,0 +1,2 @@
+export { createRestFacade, type RestFacadeOptions } from "./app.ts";
+export { buildRouteTable } from "./dispatch/route-table.ts";

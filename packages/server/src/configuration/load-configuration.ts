@@ -1,0 +1,103 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { environmentSchema, type PlatformConfig, REQUIRED_IN_PRODUCTION } from "@quayside/contracts";
+import { pickFreePort } from "./free-port.ts";
+import { generateDevelopmentSecrets } from "./development-secrets.ts";
+
+export interface Configuration {
+  config: PlatformConfig;
+  /** Absolute; everything that Quayside keeps on disk is below. */
+  dataDir: string;
+  secretsFile: string | null;
+  /** Password of the embedded database's owner. */
+  databasePassword: string;
+  /** True when the bootstrap password stands in the environment and not in the generated file. */
+  bootstrapPasswordSet: boolean;
+  sessionSecretGenerated: boolean;
+}
+
+/** All that is wrong with the environment, in one message. */
+export class ConfigurationError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length === 1 ? "a fault" : `${problems.length} faults`}:\n${problems.map((line) => `  - ${line}`).join("\n")}`);
+    this.name = "ConfigurationError";
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads `.env` in the project root and the process environment, which wins, and validates everything at once. In
+ * development missing secrets are generated once and kept; in production nothing is generated.
+ */
+export async function loadConfiguration(options: {
+  projectRoot: string;
+  env: Readonly<Record<string, string | undefined>>;
+}): Promise<Configuration> {
+  const given = { ...readEnvFile(join(options.projectRoot, ".env")), ...withoutEmpty(options.env) };
+  const production = given["NODE_ENV"] === "production";
+  const dataDir = resolve(options.projectRoot, given["DATA_DIR"] ?? ".quayside");
+  const generated = production ? null : generateDevelopmentSecrets(dataDir, given);
+  const merged = { ...generated?.values, ...given };
+  const parsed = environmentSchema.safeParse(merged);
+  const problems = [
+    ...(parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)),
+    ...halfSetPairs(given),
+    ...(production ? missingInProduction(given) : []),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
+  const environment = parsed.data;
+  const PORT = environment.PORT === 0 ? await pickFreePort(environment.HOST) : environment.PORT;
+  const APPS_PORT = environment.APPS_PORT === 0 ? await pickFreePort(environment.APPS_HOST) : environment.APPS_PORT;
+  const config = {
+    ...environment,
+    PORT,
+    APPS_PORT,
+    BASE_URL: environment.BASE_URL ?? `http://localhost:${PORT}`,
+    // The specification wants sessions to end at a restart when no secret is set.
+    SESSION_SECRET: environment.SESSION_SECRET ?? randomSecret(),
+  } as PlatformConfig;
+  return {
+    config,
+    dataDir,
+    secretsFile: generated?.file ?? null,
+    databasePassword: generated?.databasePassword ?? "",
+    bootstrapPasswordSet: given["BOOTSTRAP_ADMIN_PASSWORD"] !== undefined,
+    sessionSecretGenerated: environment.SESSION_SECRET === undefined,
+  };
+}
+
+function randomSecret(): string {
+  return crypto.getRandomValues(Buffer.alloc(32)).toString("base64url");
+}
+
+function readEnvFile(file: string): Record<string, string> {
+  if (!existsSync(file)) return {};
+  return withoutEmpty(parseEnv(readFileSync(file, "utf8")));
+}
+
+/** `NAME=` in a shell or compose file means "not set". */
+function withoutEmpty(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
+  );
+}
+
+const PAIRS = [["BOOTSTRAP_ADMIN_USER", "BOOTSTRAP_ADMIN_PASSWORD"]] as const;
+
+function halfSetPairs(given: Record<string, string>): string[] {
+  return PAIRS.flatMap(([one, other]) => {
+    if ((given[one] === undefined) === (given[other] === undefined)) return [];
+    const [set, missing] = given[one] === undefined ? [other, one] : [one, other];
+    return [`${missing}: missing, while ${set} is set; set both or neither`];
+  });
+}
+
+function missingInProduction(given: Record<string, string>): string[] {
+  const missing = REQUIRED_IN_PRODUCTION.filter((name) => given[name] === undefined).map(
+    (name) => `${name}: required in production`,
+  );
+  if (given["DATABASE_URL"] === undefined) missing.push("DATABASE_URL: required in production");
+  return missing;
+}

@@ -1,0 +1,37 @@
+import pino, { type Logger } from "pino";
+import pretty from "pino-pretty";
+
+const BUFFER_BYTES = 4_096;
+const FLUSH_INTERVAL_MS = 200;
+
+/** Whatever a log call carries under these names is hidden. */
+const SECRET_FIELDS = ["password", "token", "secret", "authorization", "cookie", "key", "connectionString"];
+const REDACTED = SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+
+export interface ServerLog {
+  log: Logger;
+  /** Writes what is buffered; call before the process ends. */
+  flush(): void;
+}
+
+/** JSON lines, or readable lines on a terminal. */
+export function createLog(level: string, terminal: boolean): ServerLog {
+  const options = { level, redact: { paths: REDACTED, censor: "[hidden]" }, base: null };
+  if (terminal) {
+    const stream = pretty({ sync: true, colorize: true, translateTime: "HH:MM:ss.l", singleLine: true });
+    return { log: pino(options, stream), flush() {} };
+  }
+  const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
+  const timer = setInterval(() => destination.flush(), FLUSH_INTERVAL_MS);
+  timer.unref();
+  return {
+    log: pino(options, destination),
+    flush() {
+      try {
+        destination.flushSync();
+      } catch {
+        // Not open yet, or standard output is gone.
+      }
+    },
+  };
+}

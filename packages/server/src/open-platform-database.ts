@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { migrateDatabase, startEmbeddedPostgres } from "@quayside/db";
+import { runMigrations } from "graphile-worker";
+import type { Logger } from "pino";
+import type { Configuration } from "./configuration/load-configuration.ts";
+
+export interface PlatformDatabase {
+  url: string;
+  note: string | null;
+  stop(): Promise<void>;
+}
+
+/** The configured or the embedded database, with every migration applied. */
+export async function openPlatformDatabase(configuration: Configuration, log: Logger): Promise<PlatformDatabase> {
+  const database = await findDatabase(configuration, log);
+  try {
+    const applied = await migrateDatabase(database.url);
+    if (applied.length > 0) log.info({ applied }, "migrations applied");
+    await runMigrations({ connectionString: database.url });
+    return database;
+  } catch (error) {
+    await database.stop();
+    throw error;
+  }
+}
+
+async function findDatabase(configuration: Configuration, log: Logger): Promise<PlatformDatabase> {
+  const { config, dataDir, databasePassword } = configuration;
+  if (config.DATABASE_URL !== undefined) return { url: config.DATABASE_URL, note: null, stop: async () => {} };
+  const embedded = await startEmbeddedPostgres({
+    dataDir: join(dataDir, "postgres"),
+    password: databasePassword,
+    onLog: (line) => log.debug({ postgres: line }, "database"),
+  });
+  return { url: embedded.url, note: embedded.note, stop: () => embedded.stop() };
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { PlatformConfig } from "@quayside/contracts";
+import {
+  bootstrapAdmin,
+  CredentialCache,
+  createSealer,
+  Feeds,
+  KeyUse,
+  PostgresBroker,
+  RateLimiter,
+  randomIds,
+  type Services,
+  systemContext,
+} from "@quayside/core";
+import { openDatabase } from "@quayside/db";
+import { createLocalRuntime, explainRefusedBranch, explainRefusedRepo } from "@quayside/runtime";
+import { commonHandlers, ProcessRegistry, RECURRING, startWorkerPool } from "@quayside/workers";
+import type { Logger } from "pino";
+import type { Configuration } from "./configuration/load-configuration.ts";
+import { openPlatformDatabase } from "./open-platform-database.ts";
+import { createMetrics } from "./observability/metrics.ts";
+import { startApiRole } from "./roles/api-role.ts";
+import { HostRole } from "./roles/host-role.ts";
+
+export type ProcessRole = "all" | "api" | "worker";
+
+export interface Quayside {
+  /** Port of the HTTP server; null for a worker. */
+  port: number | null;
+  /** One sentence for the operator about where the embedded database is, when it is not where expected. */
+  databaseNote: string | null;
+  adminCreated: boolean;
+  /** Finishes requests and jobs within 25 seconds, then lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/** Starts one process of an installation in the given role. What was started is stopped again when a step fails. */
+export async function startQuayside(
+  configuration: Configuration,
+  role: ProcessRole,
+  log: Logger,
+  version: string,
+): Promise<Quayside> {
+  const { config, dataDir } = configuration;
+  const undo: (() => Promise<void> | void)[] = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).reverse()) {
+      await Promise.resolve(step()).catch((error: unknown) => log.warn({ err: error }, "a part did not stop cleanly"));
+    }
+  };
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+    const database = await openPlatformDatabase(configuration, log);
+    undo.push(() => database.stop());
+    const services = await createServices(configuration, database.url, role, log, version, undo);
+    const outcome = await bootstrapAdmin(systemContext(services, "start"), {
+      user: config.BOOTSTRAP_ADMIN_USER,
+      password: config.BOOTSTRAP_ADMIN_PASSWORD,
+      grantSuperAdmin: config.BOOTSTRAP_GRANT_SUPER_ADMIN,
+    });
+    warnOfBootstrap(outcome, configuration, log);
+    const metrics = createMetrics();
+    if (role !== "api") await startWorkers({ configuration, services, url: database.url, log, metrics, undo });
+    let port: number | null = null;
+    if (role !== "worker") {
+      const api = await startApiRole(services, log, metrics);
+      undo.push(() => api.stop());
+      port = api.port;
+    }
+    return { port, databaseNote: database.note, adminCreated: outcome === "created", stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function createServices(
+  { config }: Configuration,
+  url: string,
+  role: ProcessRole,
+  log: Logger,
+  version: string,
+  undo: (() => Promise<void> | void)[],
+): Promise<Services> {
+  const db = openDatabase(url, { poolSize: config.DATABASE_POOL_SIZE, applicationName: `quayside-${role}` });
+  undo.push(() => db.close());
+  const clock = { now: () => new Date() };
+  const broker = await PostgresBroker.open(url, log);
+  undo.push(() => broker.close());
+  const limiter = new RateLimiter(db, clock, log);
+  undo.push(() => limiter.close());
+  const keyUse = new KeyUse(db, clock, log);
+  undo.push(() => keyUse.close());
+  const credentials = await CredentialCache.open(broker);
+  undo.push(() => credentials.close());
+  return {
+    db,
+    config,
+    version,
+    clock,
+    ids: randomIds,
+    log,
+    broker,
+    feeds: new Feeds(broker),
+    limiter,
+    credentials,
+    keyUse,
+    sealer: createSealer([Buffer.from(config.ENCRYPTION_KEY, "base64")]),
+    explainRefusedRepo: (repo) => explainRefusedRepo(repo, gitLocalRoots(config)),
+    explainRefusedBranch,
+  };
+}
+
+/** Null: any path, as in development. */
+function gitLocalRoots(config: PlatformConfig): string[] | null {
+  return config.GIT_LOCAL_ROOTS ?? (config.NODE_ENV === "production" ? [] : null);
+}
+
+interface WorkerParts {
+  configuration: Configuration;
+  services: Services;
+  url: string;
+  log: Logger;
+  metrics: ReturnType<typeof createMetrics>;
+  undo: (() => Promise<void> | void)[];
+}
+
+async function startWorkers({ configuration, services, url, log, metrics, undo }: WorkerParts): Promise<void> {
+  const { config, dataDir } = configuration;
+  const registry = await ProcessRegistry.open(url, randomUUID(), log);
+  undo.push(() => registry.close());
+  const pool = await startWorkerPool({
+    name: "worker",
+    connectionString: url,
+    concurrency: config.WORKER_CONCURRENCY,
+    handlers: commonHandlers(systemContext(services, "job")),
+    cron: RECURRING,
+    registry,
+    log,
+    onJobDone: (name, outcome, durationMs) => metrics.jobDone(name, outcome, durationMs / 1_000),
+  });
+  undo.push(() => pool.stop());
+  if (!config.PLATFORM_AREAS.includes("hosting")) return;
+  const host = new HostRole({
+    services,
+    createRuntime: () =>
+      createLocalRuntime({
+        dataDir: join(dataDir, "hosting"),
+        proxyHost: config.APPS_HOST,
+        proxyPort: config.APPS_PORT,
+        gitLocalRoots: gitLocalRoots(config),
+        allowPrivateNetworks: config.GIT_ALLOW_PRIVATE_NETWORKS ?? config.NODE_ENV !== "production",
+        buildTimeoutMs: config.BUILD_TIMEOUT_MS,
+        onWarning: (message) => log.warn({}, message),
+      }),
+    connectionString: url,
+    registry,
+    log,
+    metrics,
+  });
+  undo.push(() => host.stop());
+  await host.start();
+}
+
+function warnOfBootstrap(outcome: string, configuration: Configuration, log: Logger): void {
+  if (outcome === "present" && configuration.bootstrapPasswordSet) {
+    log.warn({}, "the bootstrap admin is already there and was left untouched; remove BOOTSTRAP_ADMIN_PASSWORD from the environment");
+  }
+  if (outcome === "not-granted") {
+    log.warn({}, "BOOTSTRAP_ADMIN_USER was not created: BOOTSTRAP_GRANT_SUPER_ADMIN is not 'true'");
+  }
+  if (configuration.sessionSecretGenerated && configuration.config.NODE_ENV === "production") {
+    log.warn({}, "SESSION_SECRET is not set: sessions end at every restart and do not hold across API processes");
+  }
+}

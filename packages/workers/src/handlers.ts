@@ -1,0 +1,29 @@
+import {
+  type Context,
+  type HostAgent,
+  type HostContext,
+  pruneExpired,
+  pruneLogs,
+  runDeployment,
+} from "@quayside/core";
+import type { CronItem } from "graphile-worker";
+import type { Handlers } from "./platform/worker-pool.ts";
+
+/** Short jobs that any worker process can run. */
+export function commonHandlers(ctx: Context): Handlers {
+  return {
+    "hosting.prune_logs": async () => void (await pruneLogs(ctx)),
+    "platform.prune_expired": () => pruneExpired(ctx),
+  };
+}
+
+/** Jobs of the process that owns this machine's releases. */
+export function hostHandlers(ctx: HostContext, agent: HostAgent): Handlers {
+  return { "hosting.deploy": (payload, signal) => runDeployment(ctx, agent, payload, signal) };
+}
+
+/** Recurring jobs. Graphile Worker adds each once, however many processes run. */
+export const RECURRING: readonly CronItem[] = [
+  { task: "platform.prune_expired", match: "*/10 * * * *", options: { backfillPeriod: 0 } },
+  { task: "hosting.prune_logs", match: "17 * * * *", options: { backfillPeriod: 0 } },
+];
