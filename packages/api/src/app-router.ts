@@ -9,7 +9,12 @@ import { registryRouter } from "./registry/registry-router.ts";
 
 /** All procedures. The SDK is typed from this router alone. */
 export const appRouter = router({
-  identity: { sessions: sessionsRouter, apiKeys: apiKeysRouter, users: usersRouter, organizations: organizationsRouter },
+  identity: {
+    sessions: sessionsRouter,
+    apiKeys: apiKeysRouter,
+    users: usersRouter,
+    organizations: organizationsRouter,
+  },
   crm: crmRouter,
   registry: registryRouter,
   hosting: { projects: projectsRouter, deployments: deploymentsRouter },

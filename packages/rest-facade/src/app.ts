@@ -54,7 +54,10 @@ export function createRestFacade(options: RestFacadeOptions): Express {
 }
 
 function notFound(req: Request): PlatformError {
-  return new PlatformError("not_found", `There is no ${req.method} ${req.path.slice(0, 200)} here; /docs lists what there is.`);
+  return new PlatformError(
+    "not_found",
+    `There is no ${req.method} ${req.path.slice(0, 200)} here; /docs lists what there is.`,
+  );
 }
 
 function refuse(options: RestFacadeOptions, req: Request, res: Response, error: unknown): void {

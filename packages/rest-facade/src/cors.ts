@@ -1,8 +1,7 @@
 import type { NextFunction, Request, Response } from "express";
 
 const ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-API-Key, X-Request-Id";
-const EXPOSED_HEADERS =
-  "Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
+const EXPOSED_HEADERS = "Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
 const MAX_AGE_SECONDS = 600;
 
 /** Lets pages of the listed origins call the API with a bearer credential (WHATWG Fetch). Cookies are never allowed. */
@@ -11,10 +10,16 @@ export function allowOrigins(origins: readonly string[]) {
   return (req: Request, res: Response, next: NextFunction): void => {
     const { origin } = req.headers;
     if (allowed.size > 0) res.setHeader("Vary", "Origin");
-    if (origin === undefined || !allowed.has(origin)) return next();
+    if (origin === undefined || !allowed.has(origin)) {
+      next();
+      return;
+    }
     res.setHeader("Access-Control-Allow-Origin", origin);
     res.setHeader("Access-Control-Expose-Headers", EXPOSED_HEADERS);
-    if (req.method !== "OPTIONS" || req.headers["access-control-request-method"] === undefined) return next();
+    if (req.method !== "OPTIONS" || req.headers["access-control-request-method"] === undefined) {
+      next();
+      return;
+    }
     res.setHeader("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
     res.setHeader("Access-Control-Allow-Headers", ALLOWED_HEADERS);
     res.setHeader("Access-Control-Max-Age", String(MAX_AGE_SECONDS));

@@ -1,7 +1,7 @@
+import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readFileSync } from "node:fs";
-import { ConfigurationError, type Configuration, loadConfiguration } from "./configuration/load-configuration.ts";
+import { type Configuration, ConfigurationError, loadConfiguration } from "./configuration/load-configuration.ts";
 import { createLog } from "./observability/log.ts";
 import { type ProcessRole, type Quayside, startQuayside } from "./start-quayside.ts";
 
@@ -41,7 +41,11 @@ export async function runProcess(roleName: string): Promise<void> {
   stopOnSignals(quayside, log, flush);
 }
 
-function stopOnSignals(quayside: Quayside, log: { info(fields: object, message: string): void }, flush: () => void): void {
+function stopOnSignals(
+  quayside: Quayside,
+  log: { info(fields: object, message: string): void },
+  flush: () => void,
+): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
     if (stopping) {
@@ -73,7 +77,9 @@ function announce({ config, secretsFile }: Configuration, quayside: Quayside, re
     `  API and docs   ${config.BASE_URL}/docs`,
     `  tRPC           ${config.BASE_URL}/trpc`,
     `  Deployed apps  http://<app>.${config.APPS_DOMAIN}:${config.APPS_PORT}`,
-    ...(secretsFile ? [`  Sign in        ${config.BOOTSTRAP_ADMIN_USER}, password in ${relative(process.cwd(), secretsFile)}`] : []),
+    ...(secretsFile
+      ? [`  Sign in        ${config.BOOTSTRAP_ADMIN_USER}, password in ${relative(process.cwd(), secretsFile)}`]
+      : []),
     ...(quayside.databaseNote ? [`  ${quayside.databaseNote}`] : []),
   ];
   process.stderr.write(`\n${lines.join("\n")}\n\n`);

@@ -19,8 +19,8 @@ import { createLocalRuntime, explainRefusedBranch, explainRefusedRepo } from "@q
 import { commonHandlers, ProcessRegistry, RECURRING, startWorkerPool } from "@quayside/workers";
 import type { Logger } from "pino";
 import type { Configuration } from "./configuration/load-configuration.ts";
-import { openPlatformDatabase } from "./open-platform-database.ts";
 import { createMetrics } from "./observability/metrics.ts";
+import { openPlatformDatabase } from "./open-platform-database.ts";
 import { startApiRole } from "./roles/api-role.ts";
 import { HostRole } from "./roles/host-role.ts";
 
@@ -166,7 +166,10 @@ async function startWorkers({ configuration, services, url, log, metrics, undo }
 
 function warnOfBootstrap(outcome: string, configuration: Configuration, log: Logger): void {
   if (outcome === "present" && configuration.bootstrapPasswordSet) {
-    log.warn({}, "the bootstrap admin is already there and was left untouched; remove BOOTSTRAP_ADMIN_PASSWORD from the environment");
+    log.warn(
+      {},
+      "the bootstrap admin is already there and was left untouched; remove BOOTSTRAP_ADMIN_PASSWORD from the environment",
+    );
   }
   if (outcome === "not-granted") {
     log.warn({}, "BOOTSTRAP_ADMIN_USER was not created: BOOTSTRAP_GRANT_SUPER_ADMIN is not 'true'");

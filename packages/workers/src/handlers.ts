@@ -1,11 +1,4 @@
-import {
-  type Context,
-  type HostAgent,
-  type HostContext,
-  pruneExpired,
-  pruneLogs,
-  runDeployment,
-} from "@quayside/core";
+import { type Context, type HostAgent, type HostContext, pruneExpired, pruneLogs, runDeployment } from "@quayside/core";
 import type { CronItem } from "graphile-worker";
 import type { Handlers } from "./platform/worker-pool.ts";
 

@@ -48,7 +48,12 @@ export const deploymentsRouter = router({
         path: "/api/deployments",
         tags,
         summary: "Deploy a commit",
-        errorResponses: { ...refusals, 400: "Invalid input", 404: "No such project", 422: "The project has no repository" },
+        errorResponses: {
+          ...refusals,
+          400: "Invalid input",
+          404: "No such project",
+          422: "The project has no repository",
+        },
       },
       rest: { ...writing, status: 201, idempotent: true },
     })

@@ -66,7 +66,13 @@ export const projectsRouter = router({
         path: "/api/projects/{id}",
         tags,
         summary: "Change a project",
-        errorResponses: { 401: "Sign in required", 403: "Scope missing", 404: "No such project", 409: "Slug in use", 422: "Invalid input" },
+        errorResponses: {
+          401: "Sign in required",
+          403: "Scope missing",
+          404: "No such project",
+          409: "Slug in use",
+          422: "Invalid input",
+        },
       },
       rest: writing,
     })

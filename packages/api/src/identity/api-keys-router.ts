@@ -38,7 +38,12 @@ export const apiKeysRouter = router({
         tags,
         summary: "Create an API key",
         description: "The secret is in this response only.",
-        errorResponses: { 401: "Sign in required", 402: "A live key needs an active paid plan", 403: "Scope missing", 422: "Invalid input" },
+        errorResponses: {
+          401: "Sign in required",
+          402: "A live key needs an active paid plan",
+          403: "Scope missing",
+          422: "Invalid input",
+        },
       },
       rest: { ...managed, status: 201, idempotent: true },
     })
@@ -68,7 +73,12 @@ export const apiKeysRouter = router({
         path: "/v1/crm/api-keys/{id}/usage",
         tags,
         summary: "Requests and errors of a key by day",
-        errorResponses: { 401: "Sign in required", 403: "Scope missing", 404: "Not found, or another owner's", 422: "Invalid input" },
+        errorResponses: {
+          401: "Sign in required",
+          403: "Scope missing",
+          404: "Not found, or another owner's",
+          422: "Invalid input",
+        },
       },
       rest: { ...managed, status: 200 },
     })

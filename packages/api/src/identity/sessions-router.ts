@@ -14,7 +14,12 @@ export const sessionsRouter = router({
         tags,
         protect: false,
         summary: "Sign in with a name and password",
-        errorResponses: { 401: "Wrong name or password", 403: "Password login disabled", 422: "Invalid input", 429: "Too many tries" },
+        errorResponses: {
+          401: "Wrong name or password",
+          403: "Password login disabled",
+          422: "Invalid input",
+          429: "Too many tries",
+        },
       },
       rest: { auth: "none", errors: "coded", status: 200, kind: "json" },
     })

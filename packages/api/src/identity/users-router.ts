@@ -13,7 +13,12 @@ export const usersRouter = router({
         path: "/api/v1/admin/users",
         tags,
         summary: "Create a user",
-        errorResponses: { 401: "Not signed in", 403: "Not a super admin", 409: "Name or email in use", 422: "Invalid input" },
+        errorResponses: {
+          401: "Not signed in",
+          403: "Not a super admin",
+          409: "Name or email in use",
+          422: "Invalid input",
+        },
       },
       rest: { ...forSuperAdmins, status: 201 },
     })
@@ -38,7 +43,12 @@ export const organizationsRouter = router({
         path: "/api/v1/admin/organizations/{id}/trust",
         tags,
         summary: "Let an organization's apps run on the host `local` without a sandbox",
-        errorResponses: { 401: "Not signed in", 403: "Not a super admin", 404: "No such organization", 422: "Invalid input" },
+        errorResponses: {
+          401: "Not signed in",
+          403: "Not a super admin",
+          404: "No such organization",
+          422: "Invalid input",
+        },
       },
       rest: { ...forSuperAdmins, status: 200 },
     })

@@ -35,10 +35,18 @@ export function toPublicError(thrown: unknown): PublicError {
     return { ...known("validation_failed"), message: summaryOf(issues), issues };
   }
   if (isDatabaseUnavailable(error)) {
-    return { ...known("database_unavailable"), message: "The database cannot be reached.", retryAfterMs: DATABASE_RETRY_MS };
+    return {
+      ...known("database_unavailable"),
+      message: "The database cannot be reached.",
+      retryAfterMs: DATABASE_RETRY_MS,
+    };
   }
   if (thrown instanceof TRPCError && thrown.code !== "INTERNAL_SERVER_ERROR") return fromTrpc(thrown);
-  return { ...known("internal_error"), message: "Something went wrong on our side; the request id finds it in the log.", unexpected: true };
+  return {
+    ...known("internal_error"),
+    message: "Something went wrong on our side; the request id finds it in the log.",
+    unexpected: true,
+  };
 }
 
 function known(code: ErrorCode) {

@@ -33,11 +33,12 @@ export function attachTrpcWebSocket(options: TrpcWebSocketOptions): TrpcWebSocke
     wss,
     router: appRouter,
     keepAlive: { enabled: true, pingMs: PING_INTERVAL_MS, pongWaitMs: PONG_TIMEOUT_MS },
-    createContext: ({ req, info }) => options.createContext(req, info.connectionParams?.["token"] ?? null),
+    createContext: ({ req, info }) => options.createContext(req, info.connectionParams?.token ?? null),
     onError: ({ error, ctx }) => options.onError(error, toPublicError(error), ctx),
   });
   return {
-    upgrade: (req, socket, head) => wss.handleUpgrade(req, socket, head, (client) => wss.emit("connection", client, req)),
+    upgrade: (req, socket, head) =>
+      wss.handleUpgrade(req, socket, head, (client) => wss.emit("connection", client, req)),
     async close() {
       handler.broadcastReconnectNotification();
       await Promise.race([allClosed(wss), timeout(CLOSE_TIMEOUT_MS)]);

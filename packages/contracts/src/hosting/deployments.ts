@@ -13,7 +13,10 @@ export const deploymentPhase = z.enum([
 ]);
 export type DeploymentPhase = z.infer<typeof deploymentPhase>;
 
-export const componentName = z.string().max(63).regex(/^[a-z0-9][a-z0-9-]*$/, "must match ^[a-z0-9][a-z0-9-]*$");
+export const componentName = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9][a-z0-9-]*$/, "must match ^[a-z0-9][a-z0-9-]*$");
 
 export const commitSha = z
   .string()

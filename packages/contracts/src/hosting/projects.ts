@@ -20,7 +20,10 @@ export const buildConfig = z.strictObject({
     .optional()
     .describe("Path that must answer 2xx or 3xx. Default: any answer below 500 on '/'."),
   healthTimeoutMs: z.int().min(1_000).max(600_000).optional().describe("The health gate gives up after this long."),
-  env: z.record(environmentName, plainText(0, 32_768)).optional().describe("Environment of build and app. Not for secrets."),
+  env: z
+    .record(environmentName, plainText(0, 32_768))
+    .optional()
+    .describe("Environment of build and app. Not for secrets."),
 });
 export type BuildConfig = z.infer<typeof buildConfig>;
 

@@ -120,7 +120,12 @@ export interface Runtime {
   /** SIGTERM to the whole group, SIGKILL after `graceMs`. Resolves when nothing of it is left. */
   stopRelease(process: ProcessIdentity, graceMs: number): Promise<void>;
   /** Consecutive passes, then a short bake while the process must stay alive. Throws StepFailure `health-check`. */
-  waitUntilHealthy(releaseId: string, process: RunningProcess, health: HealthSettings, step: StepContext): Promise<void>;
+  waitUntilHealthy(
+    releaseId: string,
+    process: RunningProcess,
+    health: HealthSettings,
+    step: StepContext,
+  ): Promise<void>;
   /** Follows a release's output from the offsets on. `store` is awaited before the next batch is read. */
   captureLogs(releaseId: string, from: LogOffsets, store: (batch: LogBatch) => Promise<void>): LogCapture;
   /** Folder of a release's files, made from its id alone. */

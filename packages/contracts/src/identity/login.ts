@@ -9,7 +9,10 @@ export const userName = z
   .string()
   .min(2)
   .max(64)
-  .regex(/^[a-z0-9][a-z0-9._-]*$/, "use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit");
+  .regex(
+    /^[a-z0-9][a-z0-9._-]*$/,
+    "use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit",
+  );
 
 /** 8 to 256 characters without control characters. The same rule holds for `BOOTSTRAP_ADMIN_PASSWORD`. */
 export const password = z

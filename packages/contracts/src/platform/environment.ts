@@ -41,19 +41,28 @@ export const environmentSchema = z.object({
   HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   PORT: wholeNumber(0, 65_535).default(4000).describe("Port to listen on; 0 takes a free one."),
   BASE_URL: httpUrl.optional().describe("Public address. Unset: `http://localhost:<PORT>`."),
-  DATABASE_URL: postgresUrl.optional().describe("PostgreSQL 14 or later. Unset: an embedded PostgreSQL under `DATA_DIR`."),
+  DATABASE_URL: postgresUrl
+    .optional()
+    .describe("PostgreSQL 14 or later. Unset: an embedded PostgreSQL under `DATA_DIR`."),
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10).describe("Connections of the request pool of each process."),
   DATA_DIR: z
     .string()
     .min(1)
     .default(".quayside")
-    .describe("Folder of the embedded database, artifacts, releases and generated secrets, relative to the project root."),
+    .describe(
+      "Folder of the embedded database, artifacts, releases and generated secrets, relative to the project root.",
+    ),
   PLATFORM_AREAS: areas.default([...AREAS]).describe("Areas that this process serves, separated by commas."),
-  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info").describe("Least level logged."),
+  LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .describe("Least level logged."),
   CORS_ALLOWED_ORIGINS: list
     .pipe(z.array(z.url({ protocol: /^https?$/ })))
     .default([])
-    .describe("Web origins whose pages may call the API with a bearer credential, separated by commas. Off by default."),
+    .describe(
+      "Web origins whose pages may call the API with a bearer credential, separated by commas. Off by default.",
+    ),
   TRUSTED_PROXIES: list
     .default([])
     .describe("Addresses or CIDR ranges of reverse proxies whose `X-Forwarded-For` is believed, separated by commas."),
@@ -68,9 +77,13 @@ export const environmentSchema = z.object({
   ENTITLEMENTS_SECRET: secret
     .optional()
     .describe("Header `X-Internal-Secret` of `/v1/crm/internal/entitlements`. Unset: 503 there."),
-  PAYMENT_WEBHOOK_SECRET: secret.optional().describe("Signing secret of `/v1/crm/internal/payments`. Unset: 503 there."),
+  PAYMENT_WEBHOOK_SECRET: secret
+    .optional()
+    .describe("Signing secret of `/v1/crm/internal/payments`. Unset: 503 there."),
   BOOTSTRAP_ADMIN_USER: userName.optional().describe("Login name of the first super admin. Needs the password too."),
-  BOOTSTRAP_ADMIN_PASSWORD: password.optional().describe("Password of the first super admin. Remove it after the first boot."),
+  BOOTSTRAP_ADMIN_PASSWORD: password
+    .optional()
+    .describe("Password of the first super admin. Remove it after the first boot."),
   BOOTSTRAP_GRANT_SUPER_ADMIN: flag.default(false).describe("`true` lets the first boot create the bootstrap admin."),
   REGISTRY_AUTH_MODE: z
     .enum(["standalone", "sso", "hybrid"])
@@ -80,8 +93,14 @@ export const environmentSchema = z.object({
   RATE_LIMIT_KEY_READ_PER_MINUTE: perMinute.default(600).describe("Reading requests a minute of one API key."),
   RATE_LIMIT_KEY_WRITE_PER_MINUTE: perMinute.default(300).describe("Writing requests a minute of one API key."),
   RATE_LIMIT_KEY_ADMIN_PER_MINUTE: perMinute.default(60).describe("Key-management requests a minute of one API key."),
-  APPS_HOST: z.string().min(1).default("127.0.0.1").describe("Address that the reverse proxy of deployed apps listens on."),
-  APPS_PORT: wholeNumber(0, 65_535).default(4080).describe("Port of the reverse proxy of deployed apps; 0 takes a free one."),
+  APPS_HOST: z
+    .string()
+    .min(1)
+    .default("127.0.0.1")
+    .describe("Address that the reverse proxy of deployed apps listens on."),
+  APPS_PORT: wholeNumber(0, 65_535)
+    .default(4080)
+    .describe("Port of the reverse proxy of deployed apps; 0 takes a free one."),
   APPS_DOMAIN: z
     .string()
     .regex(/^[a-z0-9.-]+$/, "must be a host name")
@@ -90,7 +109,9 @@ export const environmentSchema = z.object({
   APPS_ON_STOP: z
     .enum(["keep", "stop"])
     .optional()
-    .describe("What happens to deployed apps when Quayside is stopped. Unset: `stop` in development, `keep` in production."),
+    .describe(
+      "What happens to deployed apps when Quayside is stopped. Unset: `stop` in development, `keep` in production.",
+    ),
   GIT_LOCAL_ROOTS: list
     .optional()
     .describe("Folders whose git repositories may be deployed by path. Unset: any in development, none in production."),
@@ -99,7 +120,9 @@ export const environmentSchema = z.object({
     .describe("Fetch from private and loopback addresses. Unset: `true` in development, `false` in production."),
   HEALTH_TIMEOUT_MS: wholeNumber(1_000, 600_000).default(30_000).describe("A health gate gives up after this long."),
   BUILD_TIMEOUT_MS: wholeNumber(1_000, 7_200_000).default(600_000).describe("A build is ended after this long."),
-  DRAIN_TIMEOUT_MS: wholeNumber(0, 600_000).default(30_000).describe("Open requests of an old release get this long to finish."),
+  DRAIN_TIMEOUT_MS: wholeNumber(0, 600_000)
+    .default(30_000)
+    .describe("Open requests of an old release get this long to finish."),
   LOG_RETENTION_DAYS: wholeNumber(1, 3_650).default(14).describe("Captured log lines are kept this long."),
   WORKER_CONCURRENCY: wholeNumber(1, 200).default(8).describe("Jobs that one worker process runs at once."),
 });
@@ -115,7 +138,13 @@ export const REQUIRED_IN_PRODUCTION = [
   "ENCRYPTION_KEY",
 ] as const satisfies readonly EnvironmentName[];
 
-type Resolved = "BASE_URL" | "JWT_SECRET" | "SESSION_SECRET" | "INTERNAL_API_SECRET" | "SUPER_ADMIN_TOKEN" | "ENCRYPTION_KEY";
+type Resolved =
+  | "BASE_URL"
+  | "JWT_SECRET"
+  | "SESSION_SECRET"
+  | "INTERNAL_API_SECRET"
+  | "SUPER_ADMIN_TOKEN"
+  | "ENCRYPTION_KEY";
 
 /** The environment after defaults and generated secrets: what every other package is given. */
 export type PlatformConfig = Readonly<Environment & { [K in Resolved]: NonNullable<Environment[K]> }>;

@@ -11,7 +11,10 @@ export function requireCaller(ctx: Context, scope: ApiScope): Principal {
     );
   }
   if (!principal.scopes.has(scope)) {
-    throw new PlatformError("insufficient_scope", `This needs the scope '${scope}', which the credential does not have.`);
+    throw new PlatformError(
+      "insufficient_scope",
+      `This needs the scope '${scope}', which the credential does not have.`,
+    );
   }
   return principal;
 }

@@ -30,7 +30,11 @@ export class Feeds {
   }
 
   /** All rows after `afterId`, then new ones as they come, until the signal aborts. */
-  async *follow<Row extends FeedRow>(source: FeedSource<Row>, afterId: number, signal: AbortSignal): AsyncGenerator<Row> {
+  async *follow<Row extends FeedRow>(
+    source: FeedSource<Row>,
+    afterId: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<Row> {
     const feed = this.#feedOf(source);
     feed.readers += 1;
     try {

@@ -72,12 +72,19 @@ async function replay(
     SELECT request_hash AS hash, response_status AS status, response_body AS body FROM idempotency_keys
     WHERE organization_id = ${row.organizationId} AND route = ${row.route} AND key = ${row.key}`;
   if (stored && !stored.hash.equals(bodyHash)) {
-    throw new PlatformError("idempotency_key_reused", "This Idempotency-Key was used with another body; use a new key.");
+    throw new PlatformError(
+      "idempotency_key_reused",
+      "This Idempotency-Key was used with another body; use a new key.",
+    );
   }
   if (!stored || stored.status === null || stored.body === null) {
-    throw new PlatformError("idempotency_in_progress", "The first request with this Idempotency-Key is still running.", {
-      retryAfterMs: 1_000,
-    });
+    throw new PlatformError(
+      "idempotency_in_progress",
+      "The first request with this Idempotency-Key is still running.",
+      {
+        retryAfterMs: 1_000,
+      },
+    );
   }
   return { status: stored.status, body: ctx.sealer.open(purpose, stored.body).toString(), replayed: true };
 }
@@ -87,5 +94,8 @@ function readKey(header: string): string {
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header.trim());
   const key = quoted ? (quoted[1] ?? "").replace(/\\(["\\])/g, "$1") : header.trim();
   if (key.length >= 1 && key.length <= MAX_KEY_LENGTH && /^[\x20-\x7e]+$/.test(key)) return key;
-  throw new PlatformError("invalid_request", `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
+  throw new PlatformError(
+    "invalid_request",
+    `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`,
+  );
 }

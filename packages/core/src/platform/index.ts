@@ -2,7 +2,15 @@ export { type AuditEntry, recordAudit } from "./audit.ts";
 export { actorOf, requireCaller, requireSuperAdmin } from "./authorize.ts";
 export { type Broker, type Listener, PostgresBroker, publish } from "./broker.ts";
 export { checkDatabase } from "./check-database.ts";
-export { type Clock, type Context, type HostContext, type Ids, type Log, type Services, systemContext } from "./context.ts";
+export {
+  type Clock,
+  type Context,
+  type HostContext,
+  type Ids,
+  type Log,
+  type Services,
+  systemContext,
+} from "./context.ts";
 export { isDatabaseUnavailable } from "./database-errors.ts";
 export { Feeds } from "./feeds.ts";
 export { type IdempotentOutcome, runIdempotently } from "./idempotency.ts";

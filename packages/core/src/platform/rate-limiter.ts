@@ -86,9 +86,11 @@ export class RateLimiter {
 
   /** Stores what was counted and learns what other processes counted. */
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(() => this.#store()).catch((error: unknown) => {
-      this.#log.warn({ err: error }, "rate-limit counters could not be stored; they are tried again");
-    });
+    this.#flushing = this.#flushing
+      .then(() => this.#store())
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error }, "rate-limit counters could not be stored; they are tried again");
+      });
     return this.#flushing;
   }
 

@@ -28,7 +28,10 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", sealingKey, nonce);
       cipher.setAAD(Buffer.from(purpose));
-      const body = Buffer.concat([cipher.update(typeof plain === "string" ? Buffer.from(plain) : plain), cipher.final()]);
+      const body = Buffer.concat([
+        cipher.update(typeof plain === "string" ? Buffer.from(plain) : plain),
+        cipher.final(),
+      ]);
       return Buffer.concat([Buffer.from([VERSION]), Buffer.from(sealingId, "hex"), nonce, cipher.getAuthTag(), body]);
     },
     open(purpose, sealed) {
@@ -46,7 +49,11 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
 }
 
 function keyId(key: Buffer): string {
-  return createHash("sha256").update("quayside key id").update(key).digest("hex").slice(0, KEY_ID_BYTES * 2);
+  return createHash("sha256")
+    .update("quayside key id")
+    .update(key)
+    .digest("hex")
+    .slice(0, KEY_ID_BYTES * 2);
 }
 
 function deriveKey(key: Buffer): Buffer {

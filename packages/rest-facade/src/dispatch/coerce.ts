@@ -15,7 +15,8 @@ export function coercionOf(schema: z.ZodObject): ReadonlyMap<string, Coercion> {
 
 function kindOf(field: z.ZodType): Coercion | null {
   let type: unknown = field;
-  while (type instanceof z.ZodOptional || type instanceof z.ZodDefault || type instanceof z.ZodNullable) type = type.unwrap();
+  while (type instanceof z.ZodOptional || type instanceof z.ZodDefault || type instanceof z.ZodNullable)
+    type = type.unwrap();
   if (type instanceof z.ZodPipe) type = type.in;
   if (type instanceof z.ZodNumber) return "number";
   if (type instanceof z.ZodBoolean) return "boolean";
@@ -25,7 +26,10 @@ function kindOf(field: z.ZodType): Coercion | null {
 }
 
 /** Text that does not fit is left as it is, for the schema to refuse with its own message. */
-export function coerce(values: Record<string, unknown>, coercions: ReadonlyMap<string, Coercion>): Record<string, unknown> {
+export function coerce(
+  values: Record<string, unknown>,
+  coercions: ReadonlyMap<string, Coercion>,
+): Record<string, unknown> {
   for (const [name, kind] of coercions) {
     const value = values[name];
     if (value !== undefined) values[name] = coerceValue(value, kind);
@@ -35,9 +39,7 @@ export function coerce(values: Record<string, unknown>, coercions: ReadonlyMap<s
 
 function coerceValue(value: unknown, kind: Coercion): unknown {
   if (typeof kind !== "string") {
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? coerce({ ...value }, kind)
-      : value;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? coerce({ ...value }, kind) : value;
   }
   if (kind === "array") return Array.isArray(value) ? value : [value];
   if (typeof value !== "string") return value;

@@ -141,5 +141,10 @@ function notFoundForBadPath(error: PublicError, match: Match): PublicError {
   const issue = error.issues?.find((candidate) => Object.hasOwn(match.params, candidate.field));
   if (!issue) return error;
   const value = String(match.params[issue.field]).slice(0, 100);
-  return { code: "not_found", status: 404, message: `Nothing here has the ${issue.field} '${value}': ${issue.message}.`, unexpected: false };
+  return {
+    code: "not_found",
+    status: 404,
+    message: `Nothing here has the ${issue.field} '${value}': ${issue.message}.`,
+    unexpected: false,
+  };
 }

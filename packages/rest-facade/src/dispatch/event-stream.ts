@@ -13,7 +13,11 @@ export interface EventStreamOptions {
 }
 
 /** Sends a subscription as server-sent events (WHATWG HTML, section 9.2), with ids and a ping. */
-export async function sendEventStream(reply: Reply, items: AsyncIterable<unknown>, options: EventStreamOptions): Promise<void> {
+export async function sendEventStream(
+  reply: Reply,
+  items: AsyncIterable<unknown>,
+  options: EventStreamOptions,
+): Promise<void> {
   const { res } = reply;
   res.writeHead(200, {
     ...baseHeaders(reply.ctx),

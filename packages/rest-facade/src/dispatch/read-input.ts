@@ -53,7 +53,10 @@ function parseJsonObject(req: IncomingMessage, body: string): Record<string, unk
   const type = req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (type !== "application/json" && !/^application\/[a-z0-9.-]+\+json$/.test(type)) {
     const sent = type === "" ? "no Content-Type" : `'${type.slice(0, 100)}'`;
-    throw new PlatformError("unsupported_media_type", `Send JSON with 'Content-Type: application/json'; this came with ${sent}.`);
+    throw new PlatformError(
+      "unsupported_media_type",
+      `Send JSON with 'Content-Type: application/json'; this came with ${sent}.`,
+    );
   }
   let value: unknown;
   try {
@@ -69,9 +72,13 @@ function parseJsonObject(req: IncomingMessage, body: string): Record<string, unk
 
 /** V8's own words about where the fault is, without a copy of the body. */
 function reasonOf(error: unknown): string {
-  const position = /at position (\d+)(?: \(line (\d+) column (\d+)\))?/.exec(error instanceof Error ? error.message : "");
+  const position = /at position (\d+)(?: \(line (\d+) column (\d+)\))?/.exec(
+    error instanceof Error ? error.message : "",
+  );
   if (!position) return "it ends too early or begins wrongly.";
-  return position[2] ? `there is a fault at line ${position[2]}, column ${position[3]}.` : `there is a fault at byte ${position[1]}.`;
+  return position[2]
+    ? `there is a fault at line ${position[2]}, column ${position[3]}.`
+    : `there is a fault at byte ${position[1]}.`;
 }
 
 function readBody(req: IncomingMessage, maxBytes: number): Promise<string> {

@@ -31,7 +31,11 @@ export function renderError(
       request_id: request.requestId,
       ...(error.issues ? { errors: error.issues } : {}),
     };
-    return { status: error.status, contentType: "application/problem+json; charset=utf-8", body: JSON.stringify(problem) };
+    return {
+      status: error.status,
+      contentType: "application/problem+json; charset=utf-8",
+      body: JSON.stringify(problem),
+    };
   }
   if (style === "envelope") {
     const body = { error: { code: error.code, message: error.message, ...extras } };

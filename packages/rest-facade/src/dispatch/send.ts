@@ -26,7 +26,7 @@ export function baseHeaders(ctx: RequestContext): Record<string, string | string
   if (ctx.rate) {
     const { policy, limit, remaining, resetMs } = ctx.rate;
     headers["RateLimit-Policy"] = `"${policy}";q=${limit};w=60`;
-    headers["RateLimit"] = `"${policy}";r=${remaining};t=${Math.ceil(resetMs / 1_000)}`;
+    headers.RateLimit = `"${policy}";r=${remaining};t=${Math.ceil(resetMs / 1_000)}`;
   }
   if (ctx.cookies.length > 0) headers["Set-Cookie"] = ctx.cookies;
   return headers;
@@ -35,7 +35,12 @@ export function baseHeaders(ctx: RequestContext): Record<string, string | string
 export function sendJson(reply: Reply, status: number, body: string, extra: Record<string, string> = {}): void {
   const { res, ctx, head } = reply;
   if (res.headersSent || res.destroyed) return;
-  const headers = { ...baseHeaders(ctx), "Content-Type": JSON_TYPE, "Content-Length": String(Buffer.byteLength(body)), ...extra };
+  const headers = {
+    ...baseHeaders(ctx),
+    "Content-Type": JSON_TYPE,
+    "Content-Length": String(Buffer.byteLength(body)),
+    ...extra,
+  };
   res.writeHead(status, headers);
   res.end(head ? undefined : body);
 }
@@ -46,13 +51,22 @@ export function sendEmpty(reply: Reply, status: number, extra: Record<string, st
   reply.res.end();
 }
 
-export function sendError(reply: Reply, error: PublicError, style: ErrorStyle, extra: Record<string, string> = {}): void {
+export function sendError(
+  reply: Reply,
+  error: PublicError,
+  style: ErrorStyle,
+  extra: Record<string, string> = {},
+): void {
   const { ctx, path } = reply;
-  const rendered = renderError(error, style, { baseUrl: ctx.config.BASE_URL, instance: path, requestId: ctx.requestId });
+  const rendered = renderError(error, style, {
+    baseUrl: ctx.config.BASE_URL,
+    instance: path,
+    requestId: ctx.requestId,
+  });
   const headers: Record<string, string> = { ...extra, "Content-Type": rendered.contentType };
   if (error.retryAfterMs !== undefined) headers["Retry-After"] = String(Math.ceil(error.retryAfterMs / 1_000));
   if (rendered.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="quayside"';
   // What is left of a body that is too large is not read.
-  if (rendered.status === 413) headers["Connection"] = "close";
+  if (rendered.status === 413) headers.Connection = "close";
   sendJson(reply, rendered.status, rendered.body, headers);
 }

@@ -19,7 +19,8 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
   }) as unknown as { paths: Record<string, Record<string, Operation>>; components?: { schemas?: Json } };
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of table.routes) {
-    const item = (paths[route.path] ??= {});
+    const item = paths[route.path] ?? {};
+    paths[route.path] = item;
     const method = route.method.toLowerCase();
     const operation = route.rest.kind === "json" ? generated.paths[route.path]?.[method] : streamOperation(route);
     if (!operation) throw new Error(`The document lacks ${route.method} ${route.path}.`);
@@ -75,8 +76,8 @@ function idempotencyParameter(route: Route, operation: Operation): { parameters?
 }
 
 function parameterOf(parameter: Json): Json {
-  const schema = parameter["schema"] as Json | undefined;
-  return schema?.["type"] === "object" ? { ...parameter, style: "deepObject", explode: true } : parameter;
+  const schema = parameter.schema as Json | undefined;
+  return schema?.type === "object" ? { ...parameter, style: "deepObject", explode: true } : parameter;
 }
 
 function errorResponse(description: string, style: ErrorStyle, status: number): Json {
@@ -86,20 +87,32 @@ function errorResponse(description: string, style: ErrorStyle, status: number): 
     coded: ["CodedError", "application/json"],
     envelope: ["EnvelopeError", "application/json"],
   }[style] as [string, string];
-  const retry = status === 429 || status === 503 ? { headers: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } } : {};
+  const retry =
+    status === 429 || status === 503
+      ? { headers: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } }
+      : {};
   return { description, ...retry, content: { [type]: { schema: { $ref: `#/components/schemas/${name}` } } } };
 }
 
 /** Streams are outside the generator's reach. */
 function streamOperation(route: Route): Operation {
   const [input] = (route.procedure._def as unknown as { inputs: z.ZodObject[] }).inputs;
-  const schema = z.toJSONSchema(input ?? z.object({}), { io: "input" }) as { properties?: Record<string, Json>; required?: string[] };
+  const schema = z.toJSONSchema(input ?? z.object({}), { io: "input" }) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
   const parameters = Object.entries(schema.properties ?? {})
     .filter(([name]) => name !== "lastEventId")
     .map(([name, { description, ...property }]) => {
       const inPath = route.path.includes(`{${name}}`);
       const required = inPath || (schema.required?.includes(name) ?? false);
-      return { name, in: inPath ? "path" : "query", required, ...(description ? { description } : {}), schema: property };
+      return {
+        name,
+        in: inPath ? "path" : "query",
+        required,
+        ...(description ? { description } : {}),
+        schema: property,
+      };
     });
   const lastEventId = { name: "Last-Event-ID", in: "header", required: false, schema: { type: "string" } };
   const events = { "text/event-stream": { schema: { type: "string" } } };

@@ -14,7 +14,12 @@ export const SECURITY_SCHEMES = {
   bearer: { type: "http", scheme: "bearer", description: "An API key, session token, role token or JWT." },
   apiKeyHeader: { type: "apiKey", in: "header", name: "X-API-Key", description: "An API key." },
   sessionCookie: { type: "apiKey", in: "cookie", name: "registry_session", description: "A browser's session." },
-  internalSecret: { type: "apiKey", in: "header", name: "X-Internal-Secret", description: "For services of this installation." },
+  internalSecret: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Internal-Secret",
+    description: "For services of this installation.",
+  },
   superAdminToken: { type: "apiKey", in: "header", name: "X-Super-Admin-Token", description: "Emergency override." },
 };
 
@@ -66,7 +71,11 @@ export const ERROR_SCHEMAS = {
   EnvelopeError: {
     type: "object",
     properties: {
-      error: { type: "object", properties: { code: text, message: text, issues, allowed }, required: ["code", "message"] },
+      error: {
+        type: "object",
+        properties: { code: text, message: text, issues, allowed },
+        required: ["code", "message"],
+      },
     },
     required: ["error"],
   },

@@ -26,9 +26,16 @@ export function docsScript(): string {
 
 export function problemIndexPage(): string {
   const rows = Object.entries(ERROR_KINDS)
-    .map(([code, { status, title }]) => `<tr><td><a href="/docs/problems/${code}"><code>${code}</code></a></td><td>${status}</td><td>${title}</td></tr>`)
+    .map(
+      ([code, { status, title }]) =>
+        `<tr><td><a href="/docs/problems/${code}"><code>${code}</code></a></td><td>${status}</td><td>${title}</td></tr>`,
+    )
     .join("");
-  return page("Problems", `<h1>Problems</h1><table><tr><th>Code</th><th>Status</th><th>Title</th></tr>${rows}</table>`, STYLE);
+  return page(
+    "Problems",
+    `<h1>Problems</h1><table><tr><th>Code</th><th>Status</th><th>Title</th></tr>${rows}</table>`,
+    STYLE,
+  );
 }
 
 /** Null for a code that does not exist. */
@@ -45,20 +52,26 @@ export function problemPage(code: string): string | null {
 const EXPLANATIONS: Record<keyof typeof ERROR_KINDS, string> = {
   malformed_body: "The body is not a JSON object, or it ended too early. The message says where the fault is.",
   invalid_request: "Something about the request is wrong; the message says what would be right.",
-  sign_in_required: "No credential was sent. Send <code>Authorization: Bearer …</code> with an API key, session token or JWT.",
+  sign_in_required:
+    "No credential was sent. Send <code>Authorization: Bearer …</code> with an API key, session token or JWT.",
   invalid_credentials: "The credential is unknown, revoked, expired or malformed. Sign in again, or use another key.",
-  live_key_requires_paid_plan: "Keys of the environment <code>live</code> need an active paid plan. <code>test</code> and <code>dev</code> keys do not.",
-  insufficient_scope: "The credential is good but lacks a scope. <code>admin</code> includes <code>write</code>, which includes <code>read</code>.",
+  live_key_requires_paid_plan:
+    "Keys of the environment <code>live</code> need an active paid plan. <code>test</code> and <code>dev</code> keys do not.",
+  insufficient_scope:
+    "The credential is good but lacks a scope. <code>admin</code> includes <code>write</code>, which includes <code>read</code>.",
   forbidden: "The caller is known but may not do this.",
-  cross_site_request: "A browser sent a change from another site with this site's cookie. Use a bearer credential instead.",
+  cross_site_request:
+    "A browser sent a change from another site with this site's cookie. Use a bearer credential instead.",
   password_login_disabled: "This installation signs people in through single sign-on only.",
   organization_not_trusted: "Apps of this organization may not run here without a sandbox.",
   not_found: "Nothing has this name or id, or it belongs to somebody else.",
   method_not_allowed: "The path exists, but not for this method. The <code>Allow</code> header lists the right ones.",
   conflict: "The change contradicts what is there, such as a name in use.",
   user_exists: "Another user has this name or email.",
-  idempotency_key_reused: "The <code>Idempotency-Key</code> was used with another body. Use a new key for a new request.",
-  idempotency_in_progress: "The first request with this <code>Idempotency-Key</code> has not ended yet. Try again shortly.",
+  idempotency_key_reused:
+    "The <code>Idempotency-Key</code> was used with another body. Use a new key for a new request.",
+  idempotency_in_progress:
+    "The first request with this <code>Idempotency-Key</code> has not ended yet. Try again shortly.",
   payload_too_large: "The body is larger than this path takes.",
   unsupported_media_type: "The <code>Content-Type</code> is not the one that this path takes.",
   validation_failed: "A field is missing, unknown or has a wrong value. <code>errors</code> lists every fault.",

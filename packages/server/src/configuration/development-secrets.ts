@@ -34,7 +34,10 @@ const BOOTSTRAP = ["BOOTSTRAP_ADMIN_USER", "BOOTSTRAP_ADMIN_PASSWORD", "BOOTSTRA
  * Secrets for development, made once and kept in `DATA_DIR/secrets.env` (mode 0600). What the environment sets is
  * neither generated nor stored. A bootstrap admin is generated only when the environment names none.
  */
-export function generateDevelopmentSecrets(dataDir: string, given: Readonly<Record<string, string>>): DevelopmentSecrets {
+export function generateDevelopmentSecrets(
+  dataDir: string,
+  given: Readonly<Record<string, string>>,
+): DevelopmentSecrets {
   const file = join(dataDir, "secrets.env");
   const stored = existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Record<string, string>) : {};
   const ownBootstrap = BOOTSTRAP.some((name) => given[name] !== undefined);
@@ -54,7 +57,9 @@ function write(dataDir: string, file: string, values: Record<string, string>): v
   chmodSync(dataDir, FOLDER_MODE);
   const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
   const temporary = `${file}.${process.pid}.tmp`;
-  writeFileSync(temporary, `# Made by Quayside for development. Keep it private.\n${lines.join("")}`, { mode: FILE_MODE });
+  writeFileSync(temporary, `# Made by Quayside for development. Keep it private.\n${lines.join("")}`, {
+    mode: FILE_MODE,
+  });
   renameSync(temporary, file);
 }
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { environmentSchema, type PlatformConfig, REQUIRED_IN_PRODUCTION } from "@quayside/contracts";
-import { pickFreePort } from "./free-port.ts";
 import { generateDevelopmentSecrets } from "./development-secrets.ts";
+import { pickFreePort } from "./free-port.ts";
 
 export interface Configuration {
   config: PlatformConfig;
@@ -21,7 +21,9 @@ export interface Configuration {
 export class ConfigurationError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length === 1 ? "a fault" : `${problems.length} faults`}:\n${problems.map((line) => `  - ${line}`).join("\n")}`);
+    super(
+      `The configuration has ${problems.length === 1 ? "a fault" : `${problems.length} faults`}:\n${problems.map((line) => `  - ${line}`).join("\n")}`,
+    );
     this.name = "ConfigurationError";
     this.problems = problems;
   }
@@ -36,8 +38,8 @@ export async function loadConfiguration(options: {
   env: Readonly<Record<string, string | undefined>>;
 }): Promise<Configuration> {
   const given = { ...readEnvFile(join(options.projectRoot, ".env")), ...withoutEmpty(options.env) };
-  const production = given["NODE_ENV"] === "production";
-  const dataDir = resolve(options.projectRoot, given["DATA_DIR"] ?? ".quayside");
+  const production = given.NODE_ENV === "production";
+  const dataDir = resolve(options.projectRoot, given.DATA_DIR ?? ".quayside");
   const generated = production ? null : generateDevelopmentSecrets(dataDir, given);
   const merged = { ...generated?.values, ...given };
   const parsed = environmentSchema.safeParse(merged);
@@ -63,7 +65,7 @@ export async function loadConfiguration(options: {
     dataDir,
     secretsFile: generated?.file ?? null,
     databasePassword: generated?.databasePassword ?? "",
-    bootstrapPasswordSet: given["BOOTSTRAP_ADMIN_PASSWORD"] !== undefined,
+    bootstrapPasswordSet: given.BOOTSTRAP_ADMIN_PASSWORD !== undefined,
     sessionSecretGenerated: environment.SESSION_SECRET === undefined,
   };
 }
@@ -98,6 +100,6 @@ function missingInProduction(given: Record<string, string>): string[] {
   const missing = REQUIRED_IN_PRODUCTION.filter((name) => given[name] === undefined).map(
     (name) => `${name}: required in production`,
   );
-  if (given["DATABASE_URL"] === undefined) missing.push("DATABASE_URL: required in production");
+  if (given.DATABASE_URL === undefined) missing.push("DATABASE_URL: required in production");
   return missing;
 }

@@ -27,7 +27,11 @@ export function createMetrics(): Metrics {
     buckets: [...SECONDS_BUCKETS, 30, 60, 300],
     registers: [registry],
   });
-  const ready = new Gauge({ name: "quayside_ready", help: "1 while the process takes requests.", registers: [registry] });
+  const ready = new Gauge({
+    name: "quayside_ready",
+    help: "1 while the process takes requests.",
+    registers: [registry],
+  });
   return {
     registry,
     ready,

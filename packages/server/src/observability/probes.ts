@@ -26,7 +26,9 @@ export function createProbes(options: ProbeOptions): Router {
   });
   router.get("/metrics", async (req, res) => {
     if (!mayReadMetrics(req, options.internalSecret)) {
-      res.status(403).json({ error: "Metrics are for loopback, or with the header X-Internal-Secret.", code: "forbidden" });
+      res
+        .status(403)
+        .json({ error: "Metrics are for loopback, or with the header X-Internal-Secret.", code: "forbidden" });
       return;
     }
     res.type(options.metrics.registry.contentType).send(await options.metrics.registry.metrics());

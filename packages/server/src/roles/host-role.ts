@@ -83,7 +83,9 @@ export class HostRole {
     });
     client.on("error", () => {});
     await client.connect();
-    const { rows } = await client.query<{ free: boolean }>("SELECT pg_try_advisory_lock(hashtext($1)) AS free", [LOCK_NAME]);
+    const { rows } = await client.query<{ free: boolean }>("SELECT pg_try_advisory_lock(hashtext($1)) AS free", [
+      LOCK_NAME,
+    ]);
     if (!rows[0]?.free || this.#stopping) {
       await client.end();
       return false;

@@ -50,7 +50,9 @@ export class ProcessRegistry {
         [this.#id],
       );
       for (const row of rows) {
-        const { rows: taken } = await client.query<{ free: boolean }>("SELECT pg_try_advisory_lock($1) AS free", [row.lock_key]);
+        const { rows: taken } = await client.query<{ free: boolean }>("SELECT pg_try_advisory_lock($1) AS free", [
+          row.lock_key,
+        ]);
         if (!taken[0]?.free) continue;
         await client.query("SELECT graphile_worker.force_unlock_workers($1::text[])", [row.worker_ids]);
         await client.query("DELETE FROM worker_processes WHERE id = $1", [row.id]);

@@ -1,7 +1,15 @@
 import { EventEmitter } from "node:events";
 import { type JobName, type JobPayload, jobPayloads } from "@quayside/contracts";
 import type { Log } from "@quayside/core";
-import { type CronItem, Logger, parseCronItems, run, type Runner, type TaskList, type WorkerEvents } from "graphile-worker";
+import {
+  type CronItem,
+  Logger,
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+} from "graphile-worker";
 import pg from "pg";
 import type { ProcessRegistry } from "./process-registry.ts";
 
@@ -84,7 +92,10 @@ function taskListOf(options: WorkerPoolOptions): TaskList {
         options.onJobDone(jobName, "completed", performance.now() - startedAt);
       } catch (error) {
         options.onJobDone(jobName, "failed", performance.now() - startedAt);
-        options.log.error({ err: error, job: jobName, attempt: helpers.job.attempts }, "a job failed; it is tried again");
+        options.log.error(
+          { err: error, job: jobName, attempt: helpers.job.attempts },
+          "a job failed; it is tried again",
+        );
         throw error;
       }
     };

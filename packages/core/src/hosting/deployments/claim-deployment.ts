@@ -1,7 +1,7 @@
 import { apps, deployments, withTransaction } from "@quayside/db";
 import { and, eq, gt } from "drizzle-orm";
-import type { Context } from "../../platform/context.ts";
 import { requireSystem } from "../../platform/authorize.ts";
+import type { Context } from "../../platform/context.ts";
 import type { DeploymentRow } from "./deployment-record.ts";
 import { recordEvent } from "./record-event.ts";
 

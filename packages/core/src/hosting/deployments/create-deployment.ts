@@ -32,11 +32,7 @@ export async function createDeployment(ctx: Context, input: NewDeployment): Prom
       .select()
       .from(projects)
       .where(
-        and(
-          eq(projects.id, input.projectId),
-          eq(projects.organizationId, organization.id),
-          isNull(projects.deletedAt),
-        ),
+        and(eq(projects.id, input.projectId), eq(projects.organizationId, organization.id), isNull(projects.deletedAt)),
       )
       .for("share");
     if (!project) throw new PlatformError("not_found", `No project has the id ${input.projectId}.`);
@@ -65,7 +61,12 @@ export async function createDeployment(ctx: Context, input: NewDeployment): Prom
     if (!row) throw new Error("INSERT INTO deployments returned no row.");
     await recordEvent(tx, ctx, id, { status: "queued", message: `Queued ${input.commitSha} of ${input.branch}.` });
     // One queue an app: its deployments run one after another, in order.
-    await enqueue(tx, "hosting.deploy", { deploymentId: id }, { jobKey: `deployment:${id}`, queueName: `app:${appId}` });
+    await enqueue(
+      tx,
+      "hosting.deploy",
+      { deploymentId: id },
+      { jobKey: `deployment:${id}`, queueName: `app:${appId}` },
+    );
     await recordAudit(tx, ctx, { action: "deployment.created", target: `deployment:${id}` });
     return toDeploymentRecord(row, await findHostName(tx, appId), ctx.config);
   });
@@ -82,7 +83,10 @@ function refuseBadBranch(ctx: Context, branch: string): void {
 
 function refuseUnknownHost(host: NewDeployment["targetHost"]): void {
   if (!host || host.slug === LOCAL || host.sshHost === LOCAL || host.sshHost === "localhost") return;
-  throw new PlatformError("invalid_request", `The host '${host.slug ?? host.sshHost}' is not in the fleet; known: local.`);
+  throw new PlatformError(
+    "invalid_request",
+    `The host '${host.slug ?? host.sshHost}' is not in the fleet; known: local.`,
+  );
 }
 
 /** The app under the project's slug, made at the first deployment together with its host name. */

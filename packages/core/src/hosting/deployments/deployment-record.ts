@@ -4,7 +4,11 @@ import { appUrl } from "../projects/app-url.ts";
 
 export type DeploymentRow = typeof deployments.$inferSelect;
 
-export function toDeploymentRecord(row: DeploymentRow, hostName: string | null, config: PlatformConfig): DeploymentRecord {
+export function toDeploymentRecord(
+  row: DeploymentRow,
+  hostName: string | null,
+  config: PlatformConfig,
+): DeploymentRecord {
   return {
     id: row.id,
     projectId: row.projectId,

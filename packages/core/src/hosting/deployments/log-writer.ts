@@ -46,7 +46,11 @@ export class LogWriter {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_LINES);
       if (this.#dropped > 0 && this.#waiting.length === 0) {
-        batch.push({ at: new Date(), stream: "system", line: `${this.#dropped} lines came too fast and were dropped.` });
+        batch.push({
+          at: new Date(),
+          stream: "system",
+          line: `${this.#dropped} lines came too fast and were dropped.`,
+        });
         this.#dropped = 0;
       }
       try {

@@ -25,15 +25,14 @@ const MAX_ROWS = 100_000;
  * until the reader leaves. Without it at most 100,000. Errors: `not_found`, `invalid_request` for a bad `since`,
  * `source_missing` (422) when the deployment has no repository.
  */
-export async function readLogs(
-  ctx: Context,
-  input: LogQuery,
-  signal: AbortSignal,
-): Promise<AsyncGenerator<LogRow>> {
+export async function readLogs(ctx: Context, input: LogQuery, signal: AbortSignal): Promise<AsyncGenerator<LogRow>> {
   const { organization } = requireCaller(ctx, "read");
   const since = parseSince(input.since, ctx.clock.now());
   if (!since) {
-    throw new PlatformError("invalid_request", "since must be like '90s', '10m', '2h' or '1d', or an RFC 3339 date-time.");
+    throw new PlatformError(
+      "invalid_request",
+      "since must be like '90s', '10m', '2h' or '1d', or an RFC 3339 date-time.",
+    );
   }
   const deployment = await findDeployment(ctx.db, organization.id, input.id);
   if (!deployment.resolvedBuildConfig?.repo) {

@@ -189,7 +189,7 @@ async function endBadly(run: Run, error: unknown, stopping: AbortSignal): Promis
   // The platform stops: the job is given back and another worker starts over.
   if (stopping.aborted) throw error;
   const [row] = await ctx.db.sql`SELECT cancel_requested_at FROM deployments WHERE id = ${claim.id}`;
-  const cancelled = error instanceof Cancelled || (run.step.signal.aborted && row?.["cancel_requested_at"] != null);
+  const cancelled = error instanceof Cancelled || (run.step.signal.aborted && row?.cancel_requested_at != null);
   if (cancelled) {
     await advanceDeployment(ctx, claim, { phase: "cancelled", message: "Cancelled. What ran before still serves." });
   } else if (error instanceof StepFailure) {
@@ -223,7 +223,7 @@ function say(run: Run, text: string): void {
 async function watchCancellation(ctx: HostContext, id: string, cancel: AbortController): Promise<() => void> {
   const check = async () => {
     const [row] = await ctx.db.sql`SELECT cancel_requested_at FROM deployments WHERE id = ${id}`;
-    if (row?.["cancel_requested_at"] != null) cancel.abort(new Cancelled());
+    if (row?.cancel_requested_at != null) cancel.abort(new Cancelled());
   };
   const look = () => {
     check().catch((error: unknown) => ctx.log.warn({ err: error, deploymentId: id }, "cancellation could not be read"));

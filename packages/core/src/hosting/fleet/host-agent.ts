@@ -115,7 +115,10 @@ export class HostAgent {
 
   async #unfinishedReleases(): Promise<ReleaseRow[]> {
     const { db } = this.#ctx;
-    return db.orm.select().from(releases).where(inArray(releases.state, ["starting", "live", "draining"]));
+    return db.orm
+      .select()
+      .from(releases)
+      .where(inArray(releases.state, ["starting", "live", "draining"]));
   }
 
   /** Host names as the tables have them; what is not there any more gets the 404 page. */
@@ -156,7 +159,8 @@ export class HostAgent {
     const abort = new AbortController();
     const done = this.#keepRunning(row, abort.signal)
       .catch((error: unknown) => {
-        if (!abort.signal.aborted) this.#ctx.log.error({ err: error, releaseId: row.id }, "supervision of a release failed");
+        if (!abort.signal.aborted)
+          this.#ctx.log.error({ err: error, releaseId: row.id }, "supervision of a release failed");
       })
       .finally(() => this.#supervised.delete(row.id));
     this.#supervised.set(row.id, { abort, done });
@@ -268,7 +272,10 @@ export class HostAgent {
     return runtime.captureLogs(releaseId, from, (batch) =>
       withTransaction(db, async (tx) => {
         const { stdout, stderr } = batch.offsets;
-        await tx.orm.update(releases).set({ stdoutOffset: stdout, stderrOffset: stderr }).where(eq(releases.id, releaseId));
+        await tx.orm
+          .update(releases)
+          .set({ stdoutOffset: stdout, stderrOffset: stderr })
+          .where(eq(releases.id, releaseId));
         await storeLogLines(tx, deploymentId, component, batch.lines);
       }),
     );

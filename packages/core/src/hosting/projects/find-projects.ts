@@ -29,7 +29,11 @@ export async function findProjectById(db: Database, organizationId: string, id: 
   return row ?? null;
 }
 
-export async function findProjectBySlug(db: Database, organizationId: string, slug: string): Promise<ProjectSqlRow | null> {
+export async function findProjectBySlug(
+  db: Database,
+  organizationId: string,
+  slug: string,
+): Promise<ProjectSqlRow | null> {
   const [row] = await db.sql<{ id: string }[]>`
     SELECT id FROM projects WHERE organization_id = ${organizationId} AND slug = ${slug} AND deleted_at IS NULL`;
   return row ? findProjectById(db, organizationId, row.id) : null;

@@ -1,6 +1,6 @@
+import type { Database } from "@quayside/db";
 import { LRUCache } from "lru-cache";
 import { type Broker, publish } from "../../platform/broker.ts";
-import type { Database } from "@quayside/db";
 
 /** Announced whenever a credential, or what it may do, changes. */
 const CHANGED = "credentials:changed";

@@ -6,8 +6,8 @@ import {
   type Principal,
   ROLE_PERMISSIONS,
 } from "@quayside/contracts";
-import { isUuid } from "../../platform/ids.ts";
 import type { Context } from "../../platform/context.ts";
+import { isUuid } from "../../platform/ids.ts";
 import {
   type ApiKeyRow,
   findApiKey,
@@ -43,7 +43,9 @@ export async function resolvePrincipal(services: ResolveServices, credential: st
 export async function lookUpApiKey(services: ResolveServices, key: string): Promise<ApiKeyRow> {
   if (!isWellFormedApiKey(key)) throw refused("The API key is malformed: its form or checksum is wrong.");
   const keyHash = hashSecret(key);
-  const row = await services.credentials.get(`key:${keyHash.toString("base64")}`, () => findApiKey(services.db, keyHash));
+  const row = await services.credentials.get(`key:${keyHash.toString("base64")}`, () =>
+    findApiKey(services.db, keyHash),
+  );
   if (!row) throw refused("The API key is not known.");
   refuseUnusable(services, row, "API key");
   services.keyUse.record(row.id);
@@ -137,7 +139,8 @@ function principalOf(row: SessionRow, powers: Powers): Principal {
 
 function refuseUnusable(services: ResolveServices, row: SessionRow, what: string): void {
   if (row.revokedAt !== null) throw refused(`The ${what} was revoked.`);
-  if (row.expiresAt !== null && row.expiresAt <= services.clock.now().getTime()) throw refused(`The ${what} has expired.`);
+  if (row.expiresAt !== null && row.expiresAt <= services.clock.now().getTime())
+    throw refused(`The ${what} has expired.`);
   if (row.disabledAt !== null) throw refused("The account is disabled.");
 }
 

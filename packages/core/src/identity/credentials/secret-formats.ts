@@ -35,7 +35,9 @@ export function generateRoleToken(): string {
 }
 
 export function isWellFormedRoleToken(text: string): boolean {
-  return /^qst_[0-9A-Za-z]{49}$/.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
+  return (
+    /^qst_[0-9A-Za-z]{49}$/.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
+  );
 }
 
 /** Compares secrets in constant time, whatever their lengths. */

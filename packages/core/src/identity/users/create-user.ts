@@ -25,7 +25,8 @@ export async function createUser(ctx: Context, input: NewUser): Promise<UserRow>
       return user;
     });
   } catch (error) {
-    if (isUniqueViolation(error)) throw new PlatformError("user_exists", "The name or email is in use by another user.");
+    if (isUniqueViolation(error))
+      throw new PlatformError("user_exists", "The name or email is in use by another user.");
     throw error;
   }
 }

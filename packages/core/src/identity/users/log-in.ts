@@ -44,7 +44,11 @@ export async function logIn(ctx: Context, input: { username: string; password: s
 async function limitLogins(ctx: Context): Promise<void> {
   const decision = await ctx.limiter.hitExactly(`login:${ctx.ip ?? "local"}`, ctx.config.RATE_LIMIT_LOGIN_PER_MINUTE);
   if (decision.allowed) return;
-  throw new PlatformError("rate_limited", `Too many logins from this address: ${decision.limit} a minute are allowed.`, {
-    retryAfterMs: decision.resetMs,
-  });
+  throw new PlatformError(
+    "rate_limited",
+    `Too many logins from this address: ${decision.limit} a minute are allowed.`,
+    {
+      retryAfterMs: decision.resetMs,
+    },
+  );
 }

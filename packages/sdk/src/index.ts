@@ -1,0 +1,12 @@
+export { createQuayside, type DeploymentUpdate, type Quayside, type QuaysideOptions } from "./client.ts";
+export {
+  AuthenticationError,
+  ConflictError,
+  NetworkError,
+  NotFoundError,
+  PermissionError,
+  QuaysideError,
+  RateLimitError,
+  ServerError,
+  ValidationError,
+} from "./errors.ts";
