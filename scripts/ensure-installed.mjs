@@ -15,7 +15,9 @@ if (!existsSync(installed) || statSync(lockfile).mtimeMs > statSync(installed).m
   process.stderr.write("Installing dependencies (once) …\n");
   const npm = process.env.npm_execpath;
   const [command, prefix] = npm ? [process.execPath, [npm]] : ["npm", []];
-  const result = spawnSync(command, [...prefix, "ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+  // No dependency needs its install script; what does not run cannot do harm.
+  const flags = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const result = spawnSync(command, [...prefix, ...flags], {
     cwd: root,
     stdio: ["ignore", "inherit", "inherit"],
     shell: !npm && process.platform === "win32",

@@ -40,7 +40,7 @@ export interface SandboxedCommand {
   readable: readonly string[];
 }
 
-/** A command that enters a private root, and the file its options are read from (descriptor 3 of `bwrap`). */
+/** A command that enters a private root, and the file its options are read from (at the given descriptor of `bwrap`). */
 export interface EnteringCommand {
   argv: string[];
   /** Open file; whoever starts the command closes it afterwards. */
@@ -66,12 +66,12 @@ export class Sandbox {
   }
 
   /** Prepares a command to run in a private root. Throws when this machine cannot make one. */
-  async enter(command: SandboxedCommand): Promise<EnteringCommand> {
+  async enter(command: SandboxedCommand, descriptor = 3): Promise<EnteringCommand> {
     const identity = await this.#workingIdentity();
     if (identity === null)
       throw new Error("this machine cannot give an app a private root (bwrap is missing or not allowed)");
     const options = [...identity, ...(await rootOptions(command))];
-    return { argv: [...ENTRY, ...command.argv], argsFd: this.#optionsFile(options) };
+    return { argv: [...entry(descriptor), ...command.argv], argsFd: this.#optionsFile(options) };
   }
 
   #workingIdentity(): Promise<readonly string[] | null> {
@@ -97,7 +97,7 @@ export class Sandbox {
     };
     try {
       const argsFd = this.#optionsFile([...identity, ...(await rootOptions(command))]);
-      const [file = "bwrap", ...args] = [...ENTRY, ...command.argv];
+      const [file = "bwrap", ...args] = [...entry(3), ...command.argv];
       const limits = { signal: AbortSignal.timeout(TRIAL_MS), timeoutMs: TRIAL_MS, onLine() {} };
       const result = await runCommand({ file, args, env: OUTER_ENV, cwd: "/", argsFd }, limits);
       return result.exitCode === 0;
@@ -124,7 +124,9 @@ export class Sandbox {
   }
 }
 
-const ENTRY = ["bwrap", "--args", "3", "--"];
+function entry(descriptor: number): string[] {
+  return ["bwrap", "--args", String(descriptor), "--"];
+}
 
 /** Environment outside the private root: none of the owner's values, which could load code into `bwrap` itself. */
 export const OUTER_ENV: Readonly<Record<string, string>> = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };

@@ -1,0 +1,16 @@
+import { createServer } from "node:net";
+
+/** Asks the system for a loopback port that nothing listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        if (address !== null && typeof address === "object") resolve(address.port);
+        else reject(new Error("no free port was given"));
+      });
+    });
+  });
+}

@@ -1,0 +1,31 @@
+import type { IncomingMessage } from "node:http";
+
+/** Host name of a request: lower case, without port and trailing dot. Empty when there is none. */
+export function hostNameOf(req: IncomingMessage): string {
+  return normalHostName(req.headers.host ?? "");
+}
+
+export function normalHostName(host: string): string {
+  const name = host.startsWith("[") ? host.replace(/\]:\d*$/, "]") : host.replace(/:\d*$/, "");
+  return name.toLowerCase().replace(/\.$/, "");
+}
+
+/** Replaces what a client claims about the way it came by what is known about it. */
+export function setForwardedHeaders(req: IncomingMessage): void {
+  for (const name of Object.keys(req.headers)) {
+    if (name === "forwarded" || name.startsWith("x-forwarded-") || name === "x-real-ip") delete req.headers[name];
+  }
+  req.headers["x-forwarded-for"] = req.socket.remoteAddress ?? "";
+  req.headers["x-forwarded-proto"] = "http";
+  req.headers["x-forwarded-host"] = req.headers.host ?? "";
+  // The proxy has answered it already.
+  delete req.headers.expect;
+}
+
+/** Makes a request target relative: a client may send the absolute form, an app expects a path. */
+export function setRelativeTarget(req: IncomingMessage): void {
+  const target = req.url ?? "/";
+  if (target.startsWith("/")) return;
+  const url = URL.parse(target);
+  req.url = url === null ? "/" : `${url.pathname}${url.search}`;
+}
