@@ -116,7 +116,7 @@ export class RateLimiter {
       WITH stored AS (
         INSERT INTO rate_limit_windows AS w (bucket, window_start, count)
         SELECT * FROM unnest(${entries.map((entry) => entry.name)}::text[],
-          ${entries.map((entry) => entry.start)}::timestamptz[], ${entries.map((entry) => entry.pending)}::bigint[])
+          ${entries.map((entry) => entry.start)}::text[]::timestamptz[], ${entries.map((entry) => entry.pending)}::bigint[])
         ON CONFLICT (bucket, window_start) DO UPDATE SET count = w.count + excluded.count
         RETURNING bucket, window_start, count
       )

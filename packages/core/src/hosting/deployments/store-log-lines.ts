@@ -14,7 +14,7 @@ export async function storeLogLines(
   await tx.sql`
     INSERT INTO deployment_log_lines (deployment_id, component, stream, at, line)
     SELECT ${deploymentId}::uuid, ${component}, line.stream, line.at, line.text
-    FROM unnest(${lines.map((line) => line.stream)}::text[], ${lines.map((line) => line.at.toISOString())}::timestamptz[],
+    FROM unnest(${lines.map((line) => line.stream)}::text[], ${lines.map((line) => line.at.toISOString())}::text[]::timestamptz[],
       ${lines.map((line) => line.line)}::text[]) WITH ORDINALITY AS line (stream, at, text, position)
     ORDER BY line.position`;
   await publish(tx, logChannel(deploymentId));

@@ -31,7 +31,7 @@ export class KeyUse {
       await this.#db.sql`
         UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
         FROM unnest(${used.map(([id]) => id)}::uuid[],
-          ${used.map(([, at]) => new Date(at).toISOString())}::timestamptz[]) AS used (id, at)
+          ${used.map(([, at]) => new Date(at).toISOString())}::text[]::timestamptz[]) AS used (id, at)
         WHERE api_keys.id = used.id`;
     } catch (error) {
       for (const [id, at] of used) if (!this.#used.has(id)) this.#used.set(id, at);
