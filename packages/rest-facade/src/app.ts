@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type PublicError, type RequestContext, toPublicError } from "@quayside/api";
-import { PlatformError } from "@quayside/contracts";
+import { type Area, PlatformError } from "@quayside/contracts";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { allowOrigins } from "./cors.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
@@ -15,6 +15,7 @@ const TRPC_PREFIX = "/trpc/";
 export interface RestFacadeOptions {
   baseUrl: string;
   version: string;
+  areas: readonly Area[];
   corsAllowedOrigins: readonly string[];
   createContext(req: IncomingMessage): RequestContext;
   /** The inner door over HTTP. */
@@ -32,7 +33,7 @@ export function createRestFacade(options: RestFacadeOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  const table = buildRouteTable();
+  const table = buildRouteTable(options.areas);
   const dispatch = createDispatcher({ ...options, table, pingIntervalMs: options.pingIntervalMs ?? PING_INTERVAL_MS });
 
   if (options.corsAllowedOrigins.length > 0) app.use(allowOrigins(options.corsAllowedOrigins));

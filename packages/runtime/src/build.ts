@@ -58,7 +58,7 @@ export class Builder {
       step.log({ at: new Date(), stream: "system", line: `$ ${shown}` });
       const writable = [request.directory, home];
       const command = request.sandboxed
-        ? await this.#sandboxed({ argv, env, cwd: folder, writable, readable: toolchain.folders })
+        ? await this.#sandboxed(request, { argv, env, cwd: folder, writable, readable: toolchain.folders })
         : direct(argv, env, folder);
       await this.#runOne(shown, command, step);
     }
@@ -72,14 +72,14 @@ export class Builder {
         sandboxed: request.sandboxed,
         defaults: { CI: "true", npm_config_cache: join(home, ".npm") },
         owner: request.env,
-        fixed: {},
+        fixed: this.#options.layout.markOf(request.directory),
       });
     } catch (error) {
       throw new StepFailure("build", error instanceof Error ? error.message : "the environment cannot be set");
     }
   }
 
-  async #sandboxed(command: Parameters<Sandbox["enter"]>[0]): Promise<Command> {
+  async #sandboxed(request: BuildRequest, command: Parameters<Sandbox["enter"]>[0]): Promise<Command> {
     if (!(await this.#options.sandbox.canSandbox())) {
       throw new StepFailure(
         "build",
@@ -88,7 +88,7 @@ export class Builder {
     }
     const { argv, argsFd } = await this.#options.sandbox.enter(command);
     const [file = "bwrap", ...args] = argv;
-    return { file, args, env: OUTER_ENV, cwd: "/", argsFd };
+    return { file, args, env: { ...OUTER_ENV, ...this.#options.layout.markOf(request.directory) }, cwd: "/", argsFd };
   }
 
   async #runOne(shown: string, command: Command, step: StepContext): Promise<void> {

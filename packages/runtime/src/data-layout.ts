@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 
@@ -53,6 +53,14 @@ export class DataLayout {
     const note = await readFile(join(dirname(directory), "project"), "utf8").catch(() => null);
     if (note === null) return join(dirname(directory), "home");
     return join(this.dataDir, "homes", safeName(note));
+  }
+
+  /** Environment by which the processes of a release are known, whoever their parent is. Empty for other folders. */
+  markOf(directory: string): Record<string, string> {
+    if (!this.#isRelease(directory)) return {};
+    const root = dirname(resolve(directory));
+    // The folder tells apart two installations on one machine.
+    return { QUAYSIDE_RELEASE: basename(root), QUAYSIDE_RELEASE_ROOT: root };
   }
 
   #isRelease(directory: string): boolean {

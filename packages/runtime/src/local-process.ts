@@ -18,7 +18,7 @@ import { resolveRoot } from "./package-plan.ts";
 import { groupHasLiving, isAlive, readStartToken, signalGroup } from "./process-table.ts";
 import { INNER_SCRIPT, OUTER_SCRIPT } from "./release-wrapper.ts";
 import { OUTER_ENV, type Sandbox } from "./sandbox.ts";
-import { releaseMark, stopStrays } from "./stray-processes.ts";
+import { stopStrays } from "./stray-processes.ts";
 import type { Toolchain } from "./toolchain.ts";
 import { pause } from "./wait.ts";
 
@@ -103,7 +103,8 @@ export class LocalProcesses {
 
   /** Ends processes of a release that nobody knows by pid, such as those of a start that was never recorded. */
   async stopStrays(releaseId: string): Promise<void> {
-    await stopStrays(releaseMark(releaseId, this.#options.layout.releaseRoot(releaseId)));
+    const { layout } = this.#options;
+    await stopStrays(layout.markOf(layout.releaseApp(releaseId)));
   }
 
   async #prepare(request: StartRequest, port: number): Promise<PreparedCommand> {
@@ -114,7 +115,7 @@ export class LocalProcesses {
     const toolchain = await this.#options.toolchain();
     const home = await layout.homeOf(request.directory);
     await mkdir(home, { recursive: true });
-    const mark = releaseMark(request.releaseId, layout.releaseRoot(request.releaseId));
+    const mark = layout.markOf(layout.releaseApp(request.releaseId));
     const env = appEnv(request, port, { cwd, home, mark }, toolchain);
     const argv = ["/bin/sh", "-c", INNER_SCRIPT, "sh", request.command];
     if (!request.sandboxed) return { argv, env, cwd, argsFd: null };

@@ -5,12 +5,6 @@ import { pause } from "./wait.ts";
 const LIMIT_MS = 10_000;
 const POLL_MS = 20;
 
-/** Environment by which the processes of a release are known, whoever their parent is. */
-export function releaseMark(releaseId: string, releaseRoot: string): Record<string, string> {
-  // The folder tells apart two installations on one machine.
-  return { QUAYSIDE_RELEASE: releaseId, QUAYSIDE_RELEASE_ROOT: releaseRoot };
-}
-
 /**
  * Ends every process that carries the mark, at once and without grace. Rejects when the kernel does not let go of one.
  * Needs /proc: elsewhere it finds nothing.

@@ -1,4 +1,4 @@
-import { ERROR_KINDS, type ProcedureMeta } from "@quayside/contracts";
+import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta } from "@quayside/contracts";
 import { initTRPC, TRPCError } from "@trpc/server";
 import { authenticate, limitApiKey } from "./authenticate.ts";
 import { toPublicError } from "./errors.ts";
@@ -39,6 +39,7 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
   const rest = meta?.rest;
   if (!rest) throw new Error("A procedure without REST meta has no rule of access.");
   try {
+    refuseOtherArea(ctx, meta.openapi?.path);
     await authenticate(ctx, rest.auth);
     if (rest.scope) limitApiKey(ctx, rest.scope);
   } catch (error) {
@@ -48,6 +49,12 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
   if (!result.ok) throw asTrpcError(result.error);
   return result;
 });
+
+/** A process that serves some areas only does not serve the others over tRPC either. */
+function refuseOtherArea(ctx: RequestContext, path: string | undefined): void {
+  if (path === undefined || ctx.config.PLATFORM_AREAS.includes(areaOfPath(path))) return;
+  throw new PlatformError("not_found", `This process does not serve the area '${areaOfPath(path)}'.`);
+}
 
 /** Gives an error the tRPC code of its kind and keeps it as the cause. */
 function asTrpcError(error: unknown): TRPCError {

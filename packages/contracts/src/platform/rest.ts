@@ -1,3 +1,4 @@
+import type { Area } from "./environment.ts";
 import type { ApiScope } from "./principal.ts";
 
 /** How an area writes its errors. `problem`: RFC 9457. `plain`: `{error}`. `coded`: `{error, code}`. `envelope`: `{error: {code, message}}`. */
@@ -39,4 +40,17 @@ export interface ProcedureMeta {
     enabled?: boolean;
   };
   rest?: RestMeta;
+}
+
+const AREA_BY_PREFIX: readonly (readonly [string, Area])[] = [
+  ["/v1/crm", "crm"],
+  ["/api/webhooks", "webhooks"],
+  ["/api/v1/", "registry"],
+  ["/api/auth/", "registry"],
+  ["/api/", "hosting"],
+];
+
+/** The area that a documented path belongs to. */
+export function areaOfPath(path: string): Area {
+  return AREA_BY_PREFIX.find(([prefix]) => path.startsWith(prefix))?.[1] ?? "registry";
 }

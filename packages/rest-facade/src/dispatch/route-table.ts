@@ -1,5 +1,5 @@
 import { appRouter } from "@quayside/api";
-import type { ProcedureMeta, RestMeta } from "@quayside/contracts";
+import { AREAS, type Area, areaOfPath, type ProcedureMeta, type RestMeta } from "@quayside/contracts";
 import type { AnyProcedure } from "@trpc/server";
 import findMyWay from "find-my-way";
 import { z } from "zod";
@@ -33,13 +33,13 @@ export interface RouteTable {
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 const MAX_PARAM_LENGTH = 1_024;
 
-/** Built once from the procedures' meta, the single source of method, path, status, security and error style. */
-export function buildRouteTable(): RouteTable {
+/** The paths of the areas that this process serves. Built once from the procedures' meta, the single source of method, path, status, security and error style. */
+export function buildRouteTable(areas: readonly Area[] = AREAS): RouteTable {
   const finder = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: MAX_PARAM_LENGTH });
   const routes: Route[] = [];
   for (const [procedurePath, procedure] of Object.entries(appRouter._def.procedures)) {
     const route = routeOf(procedurePath, procedure as unknown as Route["procedure"]);
-    if (!route) continue;
+    if (!route || !areas.includes(areaOfPath(route.path))) continue;
     routes.push(route);
     // find-my-way throws for a path that is declared twice.
     finder.on(route.method as "GET", route.path.replace(/\{([^}]+)\}/g, ":$1"), () => {}, route);

@@ -50,6 +50,7 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
   const app = createRestFacade({
     baseUrl: config.BASE_URL,
     version: services.version,
+    areas: config.PLATFORM_AREAS,
     corsAllowedOrigins: config.CORS_ALLOWED_ORIGINS,
     createContext,
     trpc,

@@ -70,7 +70,6 @@ export async function runDeployment(
 async function deploy(run: Run): Promise<void> {
   const { ctx, claim, step, agent } = run;
   const plan = await planRelease(run);
-  say(run, `Fetching ${claim.commitSha} of ${claim.branch}`);
   const directory = ctx.runtime.releaseDirectory(claim.id);
   const { commitSha } = await ctx.runtime.fetchCommit(
     { projectId: claim.projectId, repo: plan.repo, branch: claim.branch, commitSha: claim.commitSha, directory },
