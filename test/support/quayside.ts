@@ -48,7 +48,10 @@ export interface Reply {
 }
 
 /** A whole Quayside in this process: its own database, ports and folder. Stop it in `afterAll`. */
-export async function startTestQuayside(env: Record<string, string> = {}, role: "all" | "api" = "all"): Promise<TestQuayside> {
+export async function startTestQuayside(
+  env: Record<string, string> = {},
+  role: "all" | "api" = "all",
+): Promise<TestQuayside> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "quayside-test-"));
   const configuration = await loadConfiguration({
@@ -109,7 +112,8 @@ export async function startTestQuayside(env: Record<string, string> = {}, role: 
   };
 }
 
-async function callJson(baseUrl: string, method: string, path: string, options: CallOptions): Promise<Reply> {
+/** One request; JSON answers are parsed. */
+export async function callJson(baseUrl: string, method: string, path: string, options: CallOptions): Promise<Reply> {
   const body = options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   const response = await fetch(baseUrl + path, {
     method,
@@ -123,5 +127,10 @@ async function callJson(baseUrl: string, method: string, path: string, options: 
   });
   const text = await response.text();
   const json = response.headers.get("content-type")?.includes("json") ?? false;
-  return { status: response.status, headers: response.headers, text, body: json && text !== "" ? JSON.parse(text) : null };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: json && text !== "" ? JSON.parse(text) : null,
+  };
 }

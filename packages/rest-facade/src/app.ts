@@ -49,7 +49,7 @@ export function createRestFacade(options: RestFacadeOptions): Express {
   app.use(options.probes);
   app.use(createDocsRouter(table, options));
   app.get("/", (_req, res) => res.redirect(302, "/docs"));
-  app.use((req, res) => refuse(options, req, res, notFound(req)));
+  app.use((req, res) => refuse(options, req, res, isDecodable(req.path) ? notFound(req) : new URIError()));
   app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => refuse(options, req, res, error));
   return app;
 }
@@ -68,6 +68,15 @@ function refuse(options: RestFacadeOptions, req: Request, res: Response, error: 
   res.once("close", () => options.onDone(req, res, "unknown", ctx));
   if (res.headersSent) res.destroy();
   else sendError({ res, ctx, path: req.path, head: req.method === "HEAD" }, told, errorStyleOfPath(req.path));
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isBadUrl(error: unknown): boolean {

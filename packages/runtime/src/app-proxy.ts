@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { AppProxy, RouteTarget } from "@quayside/contracts";
 import httpProxy from "http-proxy-3";
 import { InFlight } from "./in-flight.ts";
-import { hostNameOf, normalHostName, setForwardedHeaders, setRelativeTarget } from "./proxy-headers.ts";
+import { hostNameOf, normalHostName, removeUpgrade, setForwardedHeaders, setRelativeTarget } from "./proxy-headers.ts";
 import {
   NO_ANSWER,
   NOT_RUNNING,
@@ -67,6 +67,13 @@ class HttpAppProxy implements AppProxy {
     // Every call brings its own handler; this one keeps a late error from ending the process.
     this.#proxy.on("error", () => undefined);
     this.#proxy.on("proxyRes", guardResponse);
+    this.#proxy.on("proxyReq", (proxyReq, req, res) => {
+      // An app that switches protocols unasked would be waited for forever.
+      proxyReq.once("upgrade", (_answer: IncomingMessage, socket: Socket) => {
+        socket.destroy();
+        sendAnswer(req, res, NO_ANSWER);
+      });
+    });
     this.#proxy.on("proxyReqWs", (proxyReq, req) => {
       const releaseId = releaseOf.get(req);
       proxyReq.once("upgrade", (proxyRes: IncomingMessage) => {
@@ -128,6 +135,7 @@ class HttpAppProxy implements AppProxy {
     }
     setForwardedHeaders(req);
     setRelativeTarget(req);
+    removeUpgrade(req, res.shouldKeepAlive);
     this.#forward(req, res, target, canRepeat(req));
   }
 

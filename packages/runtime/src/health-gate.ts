@@ -4,6 +4,7 @@ import type { HealthPace } from "./options.ts";
 import { errorCode, pause } from "./wait.ts";
 
 const PROBE_LIMIT_MS = 2_000;
+const NO_RESULT = "no answer";
 
 export interface HealthGateRequest {
   port: number;
@@ -17,6 +18,7 @@ interface ProbeResult {
   passed: boolean;
   /** What came back, for a message. */
   said: string;
+  timedOut?: boolean;
 }
 
 /**
@@ -26,13 +28,14 @@ interface ProbeResult {
 export async function waitUntilHealthy(gate: HealthGateRequest): Promise<void> {
   const { pace, health, step } = gate;
   const deadline = performance.now() + health.timeoutMs;
-  let last = "no answer";
+  let last = NO_RESULT;
   let inARow = 0;
   while (performance.now() < deadline) {
     await refuseEnded(gate);
     const left = deadline - performance.now();
     const result = await probe(gate.port, health.path, Math.max(1, Math.min(PROBE_LIMIT_MS, left)), step.signal);
-    last = result.said;
+    // The last probe may be cut short by the end of the time; what came before it says more.
+    if (!result.timedOut || last === NO_RESULT) last = result.said;
     inARow = result.passed ? inARow + 1 : 0;
     if (inARow >= pace.passes) {
       await bake(gate);
@@ -92,7 +95,10 @@ function probe(port: number, path: string | null, limitMs: number, signal: Abort
       else resolve(result);
     };
     const onAbort = () => end({ passed: false, said: "stopped" });
-    const timer = setTimeout(() => end({ passed: false, said: `no answer in ${Math.round(limitMs)} ms` }), limitMs);
+    const timer = setTimeout(
+      () => end({ passed: false, said: `no answer in ${Math.round(limitMs)} ms`, timedOut: true }),
+      limitMs,
+    );
     signal.addEventListener("abort", onAbort, { once: true });
     let sent: ClientRequest | undefined;
     try {

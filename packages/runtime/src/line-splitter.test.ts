@@ -56,7 +56,7 @@ describe("LineSplitter", () => {
       fc.property(bytes, (input) => {
         for (const line of split(input)) {
           expect(Buffer.byteLength(line)).toBeLessThanOrEqual(MAX_LOG_LINE_BYTES);
-          expect(line).not.toMatch(/[\u0000\n]/);
+          expect(line.includes("\u0000") || line.includes("\n")).toBe(false);
           expect(line.isWellFormed()).toBe(true);
         }
       }),
@@ -68,7 +68,7 @@ describe("LineSplitter", () => {
     fc.assert(
       fc.property(
         fc.array(
-          fc.string({ maxLength: 20 }).map((text) => text.replace(/[\r\n\u0000]/g, ".")),
+          fc.string({ maxLength: 20 }).map((text) => text.replaceAll("\u0000", ".").replace(/[\r\n]/g, ".")),
           { minLength: 1 },
         ),
         (texts) => {

@@ -29,3 +29,9 @@ export function setRelativeTarget(req: IncomingMessage): void {
   const url = URL.parse(target);
   req.url = url === null ? "/" : `${url.pathname}${url.search}`;
 }
+
+/** Takes off what speaks of this connection only, such as an offer of HTTP/2, which the app must not accept for it. */
+export function removeUpgrade(req: IncomingMessage, keepAlive: boolean): void {
+  for (const name of ["upgrade", "http2-settings", "keep-alive", "proxy-connection"]) delete req.headers[name];
+  req.headers.connection = keepAlive ? "keep-alive" : "close";
+}

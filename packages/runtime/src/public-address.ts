@@ -35,15 +35,17 @@ const IPV6_RANGES = [
   ["ff00::", 8],
 ] as const;
 
-const refused = new BlockList();
-for (const [net, prefix] of IPV4_RANGES) refused.addSubnet(net, prefix, "ipv4");
-for (const [net, prefix] of IPV6_RANGES) refused.addSubnet(net, prefix, "ipv6");
+// Two lists: a range of embedded IPv4 addresses would otherwise refuse every IPv4 address too.
+const refusedIpv4 = new BlockList();
+const refusedIpv6 = new BlockList();
+for (const [net, prefix] of IPV4_RANGES) refusedIpv4.addSubnet(net, prefix, "ipv4");
+for (const [net, prefix] of IPV6_RANGES) refusedIpv6.addSubnet(net, prefix, "ipv6");
 
 /** True for an address of the public internet; false for private, loopback, link-local, metadata and embedded ones. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 0) return false;
-  return !refused.check(address, family === 4 ? "ipv4" : "ipv6");
+  return family === 4 ? !refusedIpv4.check(address, "ipv4") : !refusedIpv6.check(address, "ipv6");
 }
 
 /**

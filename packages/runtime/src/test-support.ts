@@ -95,7 +95,7 @@ export class TestRepo {
     };
     const env = {
       ...author,
-      PATH: process.env["PATH"] ?? "",
+      PATH: process.env.PATH ?? "",
       GIT_CONFIG_GLOBAL: "/dev/null",
       GIT_CONFIG_NOSYSTEM: "1",
     };
@@ -104,6 +104,7 @@ export class TestRepo {
       env,
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
+      maxBuffer: 2 ** 26,
     }).trim();
   }
 

@@ -71,7 +71,7 @@ export const projectRecord = z.object({
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
-export const projectIdentifierInput = z.strictObject({ identifier: z.string().min(1).max(255) });
+export const projectIdentifierInput = z.strictObject({ identifier: plainText(1, 255) });
 export const projectIdInput = z.strictObject({ id: uuid });
 export const listProjectsOutput = z.object({ projects: z.array(projectRecord) });
 export const deletedOutput = z.object({ success: z.literal(true) });

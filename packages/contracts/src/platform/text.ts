@@ -1,12 +1,13 @@
 import { z } from "zod";
 
-/** Text that PostgreSQL can store (no NUL). Length is counted in UTF-16 units, as JavaScript counts. */
+/** Text that PostgreSQL can store (no NUL, no half of a surrogate pair). Length is counted in UTF-16 units. */
 export function plainText(minLength: number, maxLength: number) {
   return z
     .string()
     .min(minLength)
     .max(maxLength)
-    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
+    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character")
+    .refine((value) => value.isWellFormed(), "must not contain half of a surrogate pair");
 }
 
 /** A point in time as RFC 3339 text with an offset, e.g. `2026-01-31T12:00:00Z`. */

@@ -86,8 +86,10 @@ export class PostgresBroker implements Broker {
     );
   }
 
+  /** Becomes the connection only when every channel is listened to; until then a failure is this caller's alone. */
   async #connect(): Promise<void> {
-    const options = {
+    let lost = false;
+    const connection = postgres(this.#url, {
       max: 1,
       idle_timeout: 0,
       max_lifetime: null,
@@ -95,13 +97,22 @@ export class PostgresBroker implements Broker {
       fetch_types: false,
       onnotice: () => {},
       connection: { application_name: "quayside-broker" },
-      onclose: () => this.#lost(connection),
+      onclose: () => {
+        lost = true;
+        this.#lost(connection);
+      },
       onnotify: (channel: string, payload: string) => this.#deliver(channel, payload),
-    };
-    const connection = postgres(this.#url, options);
+    } as postgres.Options<Record<string, never>>);
+    try {
+      await connection`SELECT 1`;
+      for (const channel of this.#listeners.keys()) await listen(connection, channel);
+      // The driver reconnects by itself, but does not listen again.
+      if (lost || this.#closing) throw new Error("The broker's connection ended while it was being opened.");
+    } catch (error) {
+      await connection.end({ timeout: 0 }).catch(() => {});
+      throw error;
+    }
     this.#connection = connection;
-    await connection`SELECT 1`;
-    for (const channel of this.#listeners.keys()) await listen(connection, channel);
     this.#connected = true;
     this.#probe = setInterval(() => void this.#checkConnection(connection), PROBE_INTERVAL_MS);
     this.#probe.unref();
@@ -137,9 +148,6 @@ export class PostgresBroker implements Broker {
         this.#log.info({}, "the broker is connected again");
         for (const listeners of this.#listeners.values()) for (const listener of listeners) listener.gap();
       } catch {
-        const failed = this.#connection;
-        this.#connection = null;
-        await failed?.end({ timeout: 0 }).catch(() => {});
         this.#retry(Math.min(delayMs * 2, RECONNECT_MAX_MS));
       }
     }, delayMs);

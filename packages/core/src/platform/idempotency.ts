@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { PlatformError } from "@quayside/contracts";
+import { type ApiScope, PlatformError } from "@quayside/contracts";
 import { requireCaller } from "./authorize.ts";
 import type { Context } from "./context.ts";
 
@@ -25,13 +25,14 @@ export interface IdempotentOutcome extends StoredResponse {
  */
 export async function runIdempotently(
   ctx: Context,
-  request: { key: string; route: string; body: string },
+  request: { key: string; route: string; scope: ApiScope; body: string },
   work: () => Promise<StoredResponse>,
 ): Promise<IdempotentOutcome> {
-  const { organization } = requireCaller(ctx, "read");
+  // A replay shows what the first caller was shown, so it asks for the same scope.
+  const { organization, user } = requireCaller(ctx, request.scope);
   const key = readKey(request.key);
   const purpose = `idempotency:${organization.id}:${request.route}:${key}`;
-  const bodyHash = createHash("sha256").update(request.body).digest();
+  const bodyHash = createHash("sha256").update(`${user.uid}\n`).update(request.body).digest();
   const now = ctx.clock.now();
   const at = { now: now.toISOString(), stale: new Date(now.getTime() - LOCK_MS).toISOString() };
   const expires = new Date(now.getTime() + LIFETIME_MS).toISOString();

@@ -48,7 +48,8 @@ function splitUrl(url: string): [string, string] {
 /** 405 with `Allow` for a documented path, 204 for its OPTIONS; false for a path that is not ours. */
 function refuseMethod(options: DispatcherOptions, req: IncomingMessage, res: ServerResponse, path: string): boolean {
   const methods = options.table.methodsOf(path);
-  if (methods.length === 0) return false;
+  const [method] = methods;
+  if (!method) return false;
   const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ");
   const ctx = options.createContext(req);
   const reply: Reply = { res, ctx, path, head: req.method === "HEAD" };
@@ -57,7 +58,8 @@ function refuseMethod(options: DispatcherOptions, req: IncomingMessage, res: Ser
     sendEmpty(reply, 204, { Allow: allow });
   } else {
     const error = new PlatformError("method_not_allowed", `${req.method} is not possible here; allowed: ${allow}.`);
-    sendError(reply, toPublicError(error), errorStyleOfPath(path), { Allow: allow });
+    const style = options.table.find(method, path)?.route.rest.errors ?? errorStyleOfPath(path);
+    sendError(reply, toPublicError(error), style, { Allow: allow });
   }
   return true;
 }
@@ -72,12 +74,13 @@ async function answer(
   const { route } = match;
   // Who asks comes first: a stranger learns nothing of what a right input would be.
   await authenticate(reply.ctx, route.rest.auth);
-  if (route.rest.auth === "caller" && !reply.ctx.principal) refuseStranger();
+  if (route.rest.auth !== "none" && !reply.ctx.principal && !reply.ctx.override) refuseStranger();
   const { input, body } = await readInput(req, match, query);
   if (route.rest.kind !== "json") return stream(options, req, reply, route, input);
   const key = route.rest.idempotent ? req.headers["idempotency-key"] : undefined;
   if (typeof key === "string") {
-    const request = { key, route: `${route.method} ${route.path}`, body };
+    const scope = route.rest.scope ?? "admin";
+    const request = { key, route: `${route.method} ${route.path}`, scope, body };
     const outcome = await runIdempotently(reply.ctx, request, async () => ({
       status: route.rest.status,
       body: JSON.stringify(await call(reply.ctx, route, input, undefined)),

@@ -19,13 +19,17 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
   }) as unknown as { paths: Record<string, Record<string, Operation>>; components?: { schemas?: Json } };
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of table.routes) {
-    const item = paths[route.path] ?? {};
-    paths[route.path] = item;
+    const path = documentedPath(route, table);
+    const item = paths[path] ?? {};
+    paths[path] = item;
     const method = route.method.toLowerCase();
     const operation = route.rest.kind === "json" ? generated.paths[route.path]?.[method] : streamOperation(route);
     if (!operation) throw new Error(`The document lacks ${route.method} ${route.path}.`);
-    item[method] = finish(operation, route);
+    item[method] = withPathNames(finish(operation, route), route.path, path);
   }
+  const securitySchemes = Object.entries(SECURITY_SCHEMES).filter(([name]) =>
+    table.routes.some((route) => securityOf(route.rest).some((way) => name in way)),
+  );
   return {
     openapi: "3.1.0",
     info: {
@@ -38,8 +42,25 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
     servers: [{ url: about.baseUrl }],
     tags: TAGS.filter((tag) => table.routes.some((route) => route.openapi.tags.includes(tag.name))),
     paths,
-    components: { schemas: { ...generated.components?.schemas, ...ERROR_SCHEMAS }, securitySchemes: SECURITY_SCHEMES },
+    components: { schemas: ERROR_SCHEMAS, securitySchemes: Object.fromEntries(securitySchemes) },
   };
+}
+
+/** OpenAPI knows one path where routes differ by the names of its parameters only: that of the first route. */
+function documentedPath(route: Route, table: RouteTable): string {
+  const shape = (path: string) => path.replace(/\{[^}]+\}/g, "{}");
+  return table.routes.find((candidate) => shape(candidate.path) === shape(route.path))?.path ?? route.path;
+}
+
+function withPathNames(operation: Operation, from: string, to: string): Operation {
+  if (from === to || !operation.parameters) return operation;
+  const namesOf = (path: string) => [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name);
+  const [before, after] = [namesOf(from), namesOf(to)];
+  const parameters = operation.parameters.map((parameter) => {
+    const at = parameter.in === "path" ? before.indexOf(parameter.name as string) : -1;
+    return at < 0 ? parameter : { ...parameter, name: after[at] };
+  });
+  return { ...operation, parameters };
 }
 
 /** Mends what the generator fixes for all routes: status, errors, security, nested query parameters. */
@@ -48,7 +69,7 @@ function finish(operation: Operation, route: Route): Operation {
   const status = String(route.rest.status);
   const responses: Record<string, Json> =
     status === "204" ? { 204: { description: "Done; there is no body." } } : { [status]: success ?? {} };
-  for (const [code, description] of Object.entries(route.openapi.errorResponses ?? {})) {
+  for (const [code, description] of Object.entries({ ...commonErrors(route), ...route.openapi.errorResponses })) {
     responses[code] = errorResponse(description, route.rest.errors, Number(code));
   }
   const { security: _, ...rest } = operation;
@@ -60,6 +81,16 @@ function finish(operation: Operation, route: Route): Operation {
     ...idempotencyParameter(route, operation),
     responses,
     security: securityOf(route.rest),
+  };
+}
+
+/** Errors that come from what a route is, not from what it does. */
+function commonErrors({ method, hasInput, rest }: Route): Record<string, string> {
+  const takesBody = hasInput && method !== "GET" && method !== "DELETE";
+  return {
+    ...(takesBody ? { 400: "Malformed body", 413: "Body too large", 415: "Not JSON" } : {}),
+    ...(rest.idempotent ? { 409: "Idempotency-Key reused with another body, or still in progress" } : {}),
+    ...(rest.scope ? { 429: "Too many requests of this API key" } : {}),
   };
 }
 

@@ -21,7 +21,7 @@ export async function readApiKeyUsage(ctx: Context, input: { id: string; days: n
   const today = ctx.clock.now().toISOString().slice(0, 10);
   const rows = await ctx.db.sql<{ day: string; requests: string; errors: string }[]>`
     SELECT to_char(day, 'YYYY-MM-DD') AS day, coalesce(sum(h.requests), 0) AS requests, coalesce(sum(h.errors), 0) AS errors
-    FROM generate_series(${today}::date - (${input.days}::int - 1), ${today}::date, interval '1 day') AS day
+    FROM generate_series(${today}::timestamp - (${input.days}::int - 1) * interval '1 day', ${today}::timestamp, interval '1 day') AS day
     LEFT JOIN api_usage_hours h ON h.api_key_id = ${input.id}
       AND h.hour >= day AT TIME ZONE 'UTC' AND h.hour < (day + interval '1 day') AT TIME ZONE 'UTC'
     GROUP BY day ORDER BY day`;
