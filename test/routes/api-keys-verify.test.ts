@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  generateApiKey,
-  isWellFormedApiKey,
-} from "../../packages/core/src/identity/credentials/secret-formats.ts";
+import { generateApiKey, isWellFormedApiKey } from "../../packages/core/src/identity/credentials/secret-formats.ts";
 import { expectProblem } from "../support/expect-errors.ts";
 import { roomInThisMinute } from "../support/minute.ts";
 import { startTestQuayside, type TestQuayside } from "../support/quayside.ts";

@@ -4,6 +4,8 @@ import type { HealthPace } from "./options.ts";
 import { errorCode, pause } from "./wait.ts";
 
 const PROBE_LIMIT_MS = 2_000;
+/** A probe with less time than this says nothing by running out of it. */
+const FAIR_LIMIT_MS = 200;
 const NO_RESULT = "no answer";
 
 export interface HealthGateRequest {
@@ -32,10 +34,11 @@ export async function waitUntilHealthy(gate: HealthGateRequest): Promise<void> {
   let inARow = 0;
   while (performance.now() < deadline) {
     await refuseEnded(gate);
-    const left = deadline - performance.now();
-    const result = await probe(gate.port, health.path, Math.max(1, Math.min(PROBE_LIMIT_MS, left)), step.signal);
+    const limitMs = Math.max(1, Math.min(PROBE_LIMIT_MS, deadline - performance.now()));
+    const result = await probe(gate.port, health.path, limitMs, step.signal);
     // The last probe may be cut short by the end of the time; what came before it says more.
-    if (!result.timedOut || last === NO_RESULT) last = result.said;
+    const cutShort = result.timedOut === true && limitMs < FAIR_LIMIT_MS;
+    if (!cutShort || last === NO_RESULT) last = result.said;
     inARow = result.passed ? inARow + 1 : 0;
     if (inARow >= pace.passes) {
       await bake(gate);

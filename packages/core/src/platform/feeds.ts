@@ -16,6 +16,7 @@ export interface FeedSource<Row extends FeedRow> {
 
 const PAGE_ROWS = 500;
 const CACHED_ROWS = 2_000;
+const RETRY_MS = 500;
 
 /**
  * Streams of table rows. However many readers follow a channel in this process, new rows are read once. A reader is
@@ -40,7 +41,8 @@ export class Feeds {
     try {
       // Listening comes before the first read, so that nothing falls between the two.
       await feed.ready;
-      let cursor = Math.min(afterId, feed.last);
+      // An id that is new here may have been read in another process, or be made up: the table knows.
+      let cursor = afterId <= feed.last ? afterId : Math.min(afterId, await source.latest());
       while (!signal.aborted) {
         const change = feed.nextChange();
         const rows = feed.cachedAfter(cursor) ?? (await source.read(cursor, PAGE_ROWS));
@@ -82,6 +84,7 @@ class Feed {
   #base = Number.MAX_SAFE_INTEGER;
   #opened = false;
   #polling = false;
+  #retry: NodeJS.Timeout | null = null;
   #announced = 0;
   #change = Promise.withResolvers<void>();
 
@@ -107,6 +110,7 @@ class Feed {
 
   close(): void {
     this.#closed = true;
+    if (this.#retry) clearTimeout(this.#retry);
     this.#unsubscribe?.();
   }
 
@@ -138,7 +142,9 @@ class Feed {
         await this.#readNew();
       }
     } catch {
-      // The database is away; the broker tells of the gap when it is back.
+      // What was announced is not announced again, so it is read again.
+      if (this.#retry) clearTimeout(this.#retry);
+      if (!this.#closed) this.#retry = setTimeout(() => void this.#poll(), RETRY_MS);
     } finally {
       this.#polling = false;
     }

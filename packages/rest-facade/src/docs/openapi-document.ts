@@ -16,7 +16,7 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
     baseUrl: about.baseUrl,
     openApiVersion: "3.1.0",
     filter: ({ metadata }: { metadata: unknown }) => (metadata as ProcedureMeta).rest?.kind === "json",
-  }) as unknown as { paths: Record<string, Record<string, Operation>>; components?: { schemas?: Json } };
+  }) as unknown as { paths: Record<string, Record<string, Operation>> };
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of table.routes) {
     const path = documentedPath(route, table);
@@ -69,7 +69,8 @@ function finish(operation: Operation, route: Route): Operation {
   const status = String(route.rest.status);
   const responses: Record<string, Json> =
     status === "204" ? { 204: { description: "Done; there is no body." } } : { [status]: success ?? {} };
-  for (const [code, description] of Object.entries({ ...commonErrors(route), ...route.openapi.errorResponses })) {
+  const errors: Record<string, string> = { ...commonErrors(route), ...route.openapi.errorResponses };
+  for (const [code, description] of Object.entries(errors)) {
     responses[code] = errorResponse(description, route.rest.errors, Number(code));
   }
   const { security: _, ...rest } = operation;

@@ -18,6 +18,7 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CLOSE_TIMEOUT_MS = 15_000;
+const SWEEP_INTERVAL_MS = 50;
 const MAX_HEADER_BYTES = 16_384;
 
 export interface ApiRole {
@@ -110,8 +111,10 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
     async stop() {
       stopping.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      // A connection becomes idle when its last answer is out; Node would keep it for its keep-alive time.
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL_MS);
       await Promise.all([webSocket.close(), Promise.race([closed, timeout(CLOSE_TIMEOUT_MS)])]);
+      clearInterval(sweep);
       server.closeAllConnections();
     },
   };

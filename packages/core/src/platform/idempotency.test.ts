@@ -1,0 +1,139 @@
+import { type ErrorCode, PlatformError } from "@quayside/contracts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { asUser } from "../../../../test/support/actors.ts";
+import { openTestServices, type TestServices } from "../../../../test/support/services.ts";
+import type { Context } from "./context.ts";
+import { runIdempotently } from "./idempotency.ts";
+
+const HOUR_MS = 3_600_000;
+let world: TestServices;
+let owner: Context;
+let keys = 0;
+
+beforeAll(async () => {
+  world = await openTestServices();
+  owner = await asUser(world, "owner");
+});
+
+afterAll(() => world.close());
+
+function request(fields: { body?: string; key?: string; route?: string } = {}) {
+  keys += 1;
+  return { key: `key-${keys}`, route: "POST /things", body: '{"a":1}', ...fields };
+}
+
+const answer = (body: string, status = 201) => vi.fn(async () => ({ status, body }));
+
+async function codeOf(promise: Promise<unknown>): Promise<ErrorCode | "none"> {
+  try {
+    await promise;
+    return "none";
+  } catch (error) {
+    if (error instanceof PlatformError) return error.code;
+    throw error;
+  }
+}
+
+test("the first response is replayed byte for byte, and the work is done once", async () => {
+  const asked = request();
+  const work = answer('{"id":"é","n":1.0}');
+  expect(await runIdempotently(owner, asked, work)).toEqual({ status: 201, body: '{"id":"é","n":1.0}', replayed: false });
+  expect(await runIdempotently(owner, asked, work)).toEqual({ status: 201, body: '{"id":"é","n":1.0}', replayed: true });
+  expect(work).toHaveBeenCalledTimes(1);
+});
+
+test("the same key with another body is refused", async () => {
+  const asked = request();
+  await runIdempotently(owner, asked, answer("{}"));
+  const work = answer("{}");
+  expect(await codeOf(runIdempotently(owner, { ...asked, body: '{"a":2}' }, work))).toBe("idempotency_key_reused");
+  expect(work).not.toHaveBeenCalled();
+});
+
+test("while the first request runs, a second one is told to wait, and of many at once one works", async () => {
+  const asked = request();
+  const gate = Promise.withResolvers<void>();
+  const work = vi.fn(async () => {
+    await gate.promise;
+    return { status: 200, body: "{}" };
+  });
+  const all = Array.from({ length: 8 }, () => codeOf(runIdempotently(owner, asked, work)));
+  const first = await Promise.race(all);
+  expect(first).toBe("idempotency_in_progress");
+  gate.resolve();
+  expect((await Promise.all(all)).sort()).toEqual([...Array(7).fill("idempotency_in_progress"), "none"]);
+  expect(work).toHaveBeenCalledTimes(1);
+});
+
+test("a request that failed is forgotten, so that it can be mended", async () => {
+  const asked = request();
+  const failing = runIdempotently(owner, asked, () => Promise.reject(new Error("bad luck")));
+  await expect(failing).rejects.toThrow("bad luck");
+  expect(await runIdempotently(owner, { ...asked, body: "{}" }, answer("ok"))).toMatchObject({ body: "ok", replayed: false });
+});
+
+test("organizations and routes do not share keys", async () => {
+  const stranger = await asUser(world, "stranger");
+  const asked = request();
+  await runIdempotently(owner, asked, answer("mine"));
+  expect(await runIdempotently(stranger, asked, answer("theirs"))).toMatchObject({ body: "theirs", replayed: false });
+  const elsewhere = { ...asked, route: "POST /others" };
+  expect(await runIdempotently(owner, elsewhere, answer("other"))).toMatchObject({ body: "other", replayed: false });
+});
+
+test("a key lasts for 24 hours", async () => {
+  const asked = request();
+  await runIdempotently(owner, asked, answer("first"));
+  world.clock.advance(24 * HOUR_MS);
+  expect(await runIdempotently(owner, asked, answer("second"))).toMatchObject({ body: "first", replayed: true });
+  world.clock.advance(1);
+  expect(await runIdempotently(owner, asked, answer("second"))).toMatchObject({ body: "second", replayed: false });
+});
+
+test("a request whose process died is taken over after a minute, and what the dead one says late changes nothing", async () => {
+  const asked = request();
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => ({ status: 201, body: "late" })));
+  expect(await codeOf(runIdempotently(owner, asked, answer("early")))).toBe("idempotency_in_progress");
+  world.clock.advance(60_001);
+  const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
+  expect(await codeOf(runIdempotently(owner, asked, answer("third")))).toBe("idempotency_in_progress");
+  gates[0].resolve();
+  await late;
+  gates[1].resolve();
+  expect(await next).toMatchObject({ body: "second", replayed: false });
+  expect(await runIdempotently(owner, asked, answer("fourth"))).toMatchObject({ body: "second", replayed: true });
+});
+
+test("one that was taken over and then fails does not free the key that another holds", async () => {
+  const asked = request();
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => Promise.reject(new Error("late"))));
+  expect(await codeOf(runIdempotently(owner, asked, answer("early")))).toBe("idempotency_in_progress");
+  world.clock.advance(60_001);
+  const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
+  expect(await codeOf(runIdempotently(owner, asked, answer("third")))).toBe("idempotency_in_progress");
+  gates[0].resolve();
+  await expect(late).rejects.toThrow("late");
+  expect(await codeOf(runIdempotently(owner, asked, answer("fourth")))).toBe("idempotency_in_progress");
+  gates[1].resolve();
+  await next;
+});
+
+test("the stored response is sealed", async () => {
+  const asked = request();
+  await runIdempotently(owner, asked, answer('{"secret":"qs_live_abc"}'));
+  const [row] = await world.services.db.sql<{ body: Buffer }[]>`
+    SELECT response_body AS body FROM idempotency_keys WHERE key = ${asked.key}`;
+  expect(row?.body.length).toBeGreaterThan(20);
+  expect(row?.body.includes("qs_live_abc")).toBe(false);
+});
+
+test("a quoted key is the same as a bare one; an empty, overlong or unprintable one is refused", async () => {
+  const asked = request();
+  await runIdempotently(owner, asked, answer("one"));
+  expect(await runIdempotently(owner, { ...asked, key: `"${asked.key}"` }, answer("two"))).toMatchObject({ replayed: true });
+  for (const key of ["", "  ", '""', "x".repeat(256), "tab\tkey", "schlüssel"]) {
+    expect(await codeOf(runIdempotently(owner, request({ key }), answer("no")))).toBe("invalid_request");
+  }
+});
