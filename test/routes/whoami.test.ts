@@ -4,6 +4,7 @@ import { generateApiKey } from "../../packages/core/src/identity/credentials/sec
 import { expectCoded, expectEnvelope } from "../support/expect-errors.ts";
 import { SECRETS, startTestQuayside, type TestQuayside } from "../support/quayside.ts";
 import { connectTo } from "../support/sql.ts";
+import { until } from "../support/until.ts";
 
 const ALL = ["admin", "write", "read"];
 
@@ -116,6 +117,7 @@ describe("a credential is refused with 401", () => {
   test("when a JWT was revoked by its sign-out", async () => {
     const token = await issueJwt();
     expect((await quayside.call("POST", "/-/v1/logout", { token })).status).toBe(200);
+    await until("the JWT is refused", async () => (await whoAmI(bearer(token))).status === 401, 1_000);
     expectCoded(await whoAmI(bearer(token)), 401, "invalid_credentials", "The JWT was revoked.");
   });
 

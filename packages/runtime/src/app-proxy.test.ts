@@ -253,14 +253,17 @@ describe("streams", () => {
     expect(await proxy.drain("r1", 5_000)).toBe(true);
   });
 
-  it("breaks off when the app's answer breaks off", async () => {
+  it.each(["resetAndDestroy", "end"] as const)("breaks off when the app's answer breaks off (%s)", async (how) => {
     const { proxy, port } = await setup();
-    const broken = await app((_req, res) => {
+    const sockets: Socket[] = [];
+    const broken = await app((req, res) => {
+      sockets.push(req.socket);
       res.write("half");
-      setImmediate(() => res.socket?.resetAndDestroy());
     });
     proxy.setRoute("a.test", { releaseId: "r1", port: broken.port });
-    const { ended } = askRaw(port, "GET / HTTP/1.1\r\nhost: a.test\r\n\r\n");
+    const { ended, received } = askRaw(port, "GET / HTTP/1.1\r\nhost: a.test\r\n\r\n");
+    await until("the first half came", () => received().includes("half"));
+    sockets[0]?.[how]();
     expect(await ended).not.toContain("0\r\n\r\n");
     expect(await proxy.drain("r1", 5_000)).toBe(true);
   });

@@ -58,6 +58,8 @@ describe("captureLogs", () => {
     await until("it runs", () => lines().length === 1);
     const delays: number[] = [];
     for (let count = 2; count <= 12; count += 1) {
+      // Lets the capture come to rest, or it would find the line without being woken.
+      await new Promise((resolve) => setTimeout(resolve, 30));
       const wrote = performance.now();
       write(`line ${count}\n`);
       await new Promise<void>((resolve) => {

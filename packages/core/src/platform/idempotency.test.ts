@@ -2,6 +2,7 @@ import { type ErrorCode, PlatformError } from "@quayside/contracts";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { asUser } from "../../../../test/support/actors.ts";
 import { openTestServices, type TestServices } from "../../../../test/support/services.ts";
+import { until } from "../../../../test/support/until.ts";
 import type { Context } from "./context.ts";
 import { runIdempotently } from "./idempotency.ts";
 
@@ -19,7 +20,7 @@ afterAll(() => world.close());
 
 function request(fields: { body?: string; key?: string; route?: string } = {}) {
   keys += 1;
-  return { key: `key-${keys}`, route: "POST /things", body: '{"a":1}', ...fields };
+  return { key: `key-${keys}`, route: "POST /things", scope: "write" as const, body: '{"a":1}', ...fields };
 }
 
 const answer = (body: string, status = 201) => vi.fn(async () => ({ status, body }));
@@ -32,6 +33,12 @@ async function codeOf(promise: Promise<unknown>): Promise<ErrorCode | "none"> {
     if (error instanceof PlatformError) return error.code;
     throw error;
   }
+}
+
+async function lockOf(key: string): Promise<string | null> {
+  const [row] = await world.services.db.sql<{ lockedAt: string | null }[]>`
+    SELECT locked_at AS "lockedAt" FROM idempotency_keys WHERE key = ${key}`;
+  return row?.lockedAt ?? null;
 }
 
 test("the first response is replayed byte for byte, and the work is done once", async () => {
@@ -50,19 +57,29 @@ test("the same key with another body is refused", async () => {
   expect(work).not.toHaveBeenCalled();
 });
 
-test("while the first request runs, a second one is told to wait, and of many at once one works", async () => {
+test("while the first request runs, a second one is told to wait", async () => {
   const asked = request();
-  const gate = Promise.withResolvers<void>();
-  const work = vi.fn(async () => {
+  const [working, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = runIdempotently(owner, asked, async () => {
+    working.resolve();
     await gate.promise;
     return { status: 200, body: "{}" };
   });
-  const all = Array.from({ length: 8 }, () => codeOf(runIdempotently(owner, asked, work)));
-  const first = await Promise.race(all);
-  expect(first).toBe("idempotency_in_progress");
+  await working.promise;
+  const second = answer("{}");
+  expect(await codeOf(runIdempotently(owner, asked, second))).toBe("idempotency_in_progress");
+  expect(await codeOf(runIdempotently(owner, { ...asked, body: "{}" }, second))).toBe("idempotency_key_reused");
   gate.resolve();
-  expect((await Promise.all(all)).sort()).toEqual([...Array(7).fill("idempotency_in_progress"), "none"]);
+  expect(await first).toMatchObject({ replayed: false });
+  expect(second).not.toHaveBeenCalled();
+});
+
+test("of twenty at once, one does the work, and the others wait or are shown its answer", async () => {
+  const asked = request();
+  const work = answer("{}");
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => codeOf(runIdempotently(owner, asked, work))));
   expect(work).toHaveBeenCalledTimes(1);
+  expect(new Set([...outcomes, "none", "idempotency_in_progress"])).toEqual(new Set(["none", "idempotency_in_progress"]));
 });
 
 test("a request that failed is forgotten, so that it can be mended", async () => {
@@ -94,10 +111,11 @@ test("a request whose process died is taken over after a minute, and what the de
   const asked = request();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => ({ status: 201, body: "late" })));
-  expect(await codeOf(runIdempotently(owner, asked, answer("early")))).toBe("idempotency_in_progress");
+  await until("it holds the key", async () => (await lockOf(asked.key)) !== null);
+  const before = await lockOf(asked.key);
   world.clock.advance(60_001);
   const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
-  expect(await codeOf(runIdempotently(owner, asked, answer("third")))).toBe("idempotency_in_progress");
+  await until("the next one holds the key", async () => (await lockOf(asked.key)) !== before);
   gates[0].resolve();
   await late;
   gates[1].resolve();
@@ -109,10 +127,11 @@ test("one that was taken over and then fails does not free the key that another 
   const asked = request();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => Promise.reject(new Error("late"))));
-  expect(await codeOf(runIdempotently(owner, asked, answer("early")))).toBe("idempotency_in_progress");
+  await until("it holds the key", async () => (await lockOf(asked.key)) !== null);
+  const before = await lockOf(asked.key);
   world.clock.advance(60_001);
   const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
-  expect(await codeOf(runIdempotently(owner, asked, answer("third")))).toBe("idempotency_in_progress");
+  await until("the next one holds the key", async () => (await lockOf(asked.key)) !== before);
   gates[0].resolve();
   await expect(late).rejects.toThrow("late");
   expect(await codeOf(runIdempotently(owner, asked, answer("fourth")))).toBe("idempotency_in_progress");

@@ -48,17 +48,19 @@ export async function runIdempotently(
     RETURNING 1`;
   const row = { organizationId: organization.id, route: request.route, key };
   if (!taken) return replay(ctx, row, bodyHash, purpose);
+  // The lock is told by its time: one that was taken over after its time-out no longer writes.
   try {
     const response = await work();
     const sealed = ctx.sealer.seal(purpose, response.body);
     await ctx.db.sql`
       UPDATE idempotency_keys SET locked_at = NULL, response_status = ${response.status}, response_body = ${sealed}
-      WHERE organization_id = ${row.organizationId} AND route = ${row.route} AND key = ${row.key}`;
+      WHERE organization_id = ${row.organizationId} AND route = ${row.route} AND key = ${row.key}
+        AND locked_at = ${at.now}::timestamptz`;
     return { ...response, replayed: false };
   } catch (error) {
     await ctx.db.sql`
       DELETE FROM idempotency_keys WHERE organization_id = ${row.organizationId} AND route = ${row.route}
-        AND key = ${row.key} AND response_status IS NULL`;
+        AND key = ${row.key} AND locked_at = ${at.now}::timestamptz`;
     throw error;
   }
 }

@@ -14,12 +14,21 @@ export const WINDOW_MS = 60_000;
 const FLUSH_INTERVAL_MS = 200;
 const MAX_BUCKETS = 50_000;
 
+/** Hits of one bucket in one window. */
+interface Hits {
+  name: string;
+  windowStart: number;
+  count: number;
+}
+
 interface Bucket {
   windowStart: number;
   /** Hits of this window that the database knows, from all processes. */
   stored: number;
   /** Hits of this window that are not stored yet. */
   pending: number;
+  /** Hits of this window that are being stored at this moment. */
+  storing: number;
   /** Hits of the window before. */
   previous: number;
 }
@@ -36,6 +45,8 @@ export class RateLimiter {
   readonly #log: Log;
   readonly #buckets = new Map<string, Bucket>();
   readonly #timer: NodeJS.Timeout;
+  /** Hits of windows that were over before they were stored. */
+  #late: Hits[] = [];
   #flushing: Promise<void> = Promise.resolve();
 
   constructor(db: Database, clock: Clock, log: Log) {
@@ -50,7 +61,7 @@ export class RateLimiter {
   hit(name: string, limit: number): RateDecision {
     const nowMs = this.#clock.now().getTime();
     const bucket = this.#bucketOf(name, nowMs);
-    const decision = decide(bucket.stored + bucket.pending, bucket.previous, limit, nowMs - bucket.windowStart);
+    const decision = decide(countOf(bucket), bucket.previous, limit, nowMs - bucket.windowStart);
     if (decision.allowed) bucket.pending += 1;
     return decision;
   }
@@ -59,7 +70,7 @@ export class RateLimiter {
   peek(name: string, limit: number): RateDecision {
     const nowMs = this.#clock.now().getTime();
     const bucket = this.#bucketOf(name, nowMs);
-    return decide(bucket.stored + bucket.pending, bucket.previous, limit, nowMs - bucket.windowStart);
+    return decide(countOf(bucket), bucket.previous, limit, nowMs - bucket.windowStart);
   }
 
   /** One statement that counts and decides at once; concurrent callers cannot slip past the limit together. */
@@ -101,36 +112,70 @@ export class RateLimiter {
 
   async #store(): Promise<void> {
     const nowMs = this.#clock.now().getTime();
-    const entries: { name: string; start: string; pending: number; bucket: Bucket }[] = [];
+    await this.#storeLate(nowMs);
+    const taken: { hits: Hits; bucket: Bucket }[] = [];
     for (const [name, bucket] of this.#buckets) {
       if (bucket.pending > 0) {
-        entries.push({ name, start: iso(bucket.windowStart), pending: bucket.pending, bucket });
+        taken.push({ hits: { name, windowStart: bucket.windowStart, count: bucket.pending }, bucket });
+        bucket.storing = bucket.pending;
+        bucket.pending = 0;
       } else if (nowMs - bucket.windowStart > 2 * WINDOW_MS) {
         this.#buckets.delete(name);
       }
     }
-    if (entries.length === 0) return;
+    if (taken.length === 0) return;
+    const counts = await this.#add(taken.map(({ hits }) => hits)).catch((error: unknown) => {
+      for (const { hits, bucket } of taken) this.#giveBack(hits, bucket);
+      throw error;
+    });
+    for (const { hits, bucket } of taken) {
+      // The minute may have turned while the statement ran; then the hits belong to the window before.
+      if (bucket.windowStart !== hits.windowStart) continue;
+      bucket.stored = Number(counts.get(hits.name)?.count ?? bucket.stored + bucket.storing);
+      bucket.previous = Number(counts.get(hits.name)?.previous ?? bucket.previous);
+      bucket.storing = 0;
+    }
+  }
+
+  /** Goes first, so that what is read of the window before is complete. */
+  async #storeLate(nowMs: number): Promise<void> {
+    const late = this.#late.filter(({ windowStart }) => nowMs - windowStart <= 2 * WINDOW_MS);
+    this.#late = [];
+    for (const windowStart of new Set(late.map((hits) => hits.windowStart))) {
+      const ofWindow = late.filter((hits) => hits.windowStart === windowStart);
+      await this.#add(ofWindow).catch((error: unknown) => {
+        this.#late.push(...ofWindow);
+        throw error;
+      });
+    }
+  }
+
+  #giveBack(hits: Hits, bucket: Bucket): void {
+    if (bucket.windowStart !== hits.windowStart) {
+      this.#late.push(hits);
+      return;
+    }
+    bucket.pending += bucket.storing;
+    bucket.storing = 0;
+  }
+
+  /** Adds hits, at most one entry a bucket, and tells the counts of their windows and the ones before. */
+  async #add(hits: Hits[]): Promise<Map<string, { count: string; previous: string }>> {
     // One order for all processes, so that two of them never wait for each other's rows.
-    entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const sorted = [...hits].sort((a, b) => (a.name < b.name ? -1 : 1));
     const rows = await this.#db.sql<{ bucket: string; count: string; previous: string }[]>`
       WITH stored AS (
         INSERT INTO rate_limit_windows AS w (bucket, window_start, count)
-        SELECT * FROM unnest(${entries.map((entry) => entry.name)}::text[],
-          ${entries.map((entry) => entry.start)}::text[]::timestamptz[], ${entries.map((entry) => entry.pending)}::bigint[])
+        SELECT * FROM unnest(${sorted.map(({ name }) => name)}::text[],
+          ${sorted.map(({ windowStart }) => iso(windowStart))}::text[]::timestamptz[],
+          ${sorted.map(({ count }) => count)}::bigint[])
         ON CONFLICT (bucket, window_start) DO UPDATE SET count = w.count + excluded.count
         RETURNING bucket, window_start, count
       )
       SELECT stored.bucket, stored.count, coalesce(before.count, 0) AS previous FROM stored
       LEFT JOIN rate_limit_windows before
         ON before.bucket = stored.bucket AND before.window_start = stored.window_start - interval '1 minute'`;
-    const counts = new Map(rows.map((row) => [row.bucket, row]));
-    for (const { name, start, pending, bucket } of entries) {
-      // The minute may have turned while the statement ran; then the hits belong to the window before.
-      if (iso(bucket.windowStart) !== start) continue;
-      bucket.pending -= pending;
-      bucket.stored = Number(counts.get(name)?.count ?? bucket.stored + pending);
-      bucket.previous = Number(counts.get(name)?.previous ?? bucket.previous);
-    }
+    return new Map(rows.map((row) => [row.bucket, row]));
   }
 
   #bucketOf(name: string, nowMs: number): Bucket {
@@ -138,14 +183,16 @@ export class RateLimiter {
     let bucket = this.#buckets.get(name);
     if (!bucket) {
       if (this.#buckets.size >= MAX_BUCKETS) this.#dropOldest();
-      bucket = { windowStart: start, stored: 0, pending: 0, previous: 0 };
+      bucket = { windowStart: start, stored: 0, pending: 0, storing: 0, previous: 0 };
       this.#buckets.set(name, bucket);
     } else if (bucket.windowStart !== start) {
-      const counted = bucket.stored + bucket.pending;
+      if (bucket.pending > 0) this.#late.push({ name, windowStart: bucket.windowStart, count: bucket.pending });
+      const counted = countOf(bucket);
       bucket.previous = start - bucket.windowStart === WINDOW_MS ? counted : 0;
       bucket.windowStart = start;
       bucket.stored = 0;
       bucket.pending = 0;
+      bucket.storing = 0;
     }
     return bucket;
   }
@@ -154,6 +201,10 @@ export class RateLimiter {
     const oldest = this.#buckets.keys().next();
     if (!oldest.done) this.#buckets.delete(oldest.value);
   }
+}
+
+function countOf(bucket: Bucket): number {
+  return bucket.stored + bucket.storing + bucket.pending;
 }
 
 function decide(current: number, previous: number, limit: number, elapsedMs: number): RateDecision {

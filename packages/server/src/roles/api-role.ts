@@ -18,7 +18,6 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CLOSE_TIMEOUT_MS = 15_000;
-const SWEEP_INTERVAL_MS = 50;
 const MAX_HEADER_BYTES = 16_384;
 
 export interface ApiRole {
@@ -33,6 +32,7 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
   const stopping = new AbortController();
   const contexts = new WeakMap<IncomingMessage, RequestContext>();
   const startedAt = new WeakMap<IncomingMessage, number>();
+  const requests = countRequests();
 
   // One context a request, whichever door asks for it.
   const createContext = (req: IncomingMessage): RequestContext => {
@@ -85,6 +85,8 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
   });
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (req, res) => {
     startedAt.set(req, performance.now());
+    requests.begin();
+    res.once("close", () => requests.end());
     app(req, res);
   });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -110,13 +112,32 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
     port,
     async stop() {
       stopping.abort();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      // A connection becomes idle when its last answer is out; Node would keep it for its keep-alive time.
-      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_INTERVAL_MS);
-      await Promise.all([webSocket.close(), Promise.race([closed, timeout(CLOSE_TIMEOUT_MS)])]);
-      clearInterval(sweep);
+      server.close();
+      server.closeIdleConnections();
+      await Promise.all([webSocket.close(), Promise.race([requests.finished(), timeout(CLOSE_TIMEOUT_MS)])]);
+      // What is left is connections without a request, which Node would keep for their keep-alive time.
       server.closeAllConnections();
     },
+  };
+}
+
+/** Requests that are being answered. */
+function countRequests() {
+  let open = 0;
+  let whenNone: (() => void) | null = null;
+  return {
+    begin: () => {
+      open += 1;
+    },
+    end: () => {
+      open -= 1;
+      if (open === 0) whenNone?.();
+    },
+    finished: () =>
+      new Promise<void>((resolve) => {
+        whenNone = resolve;
+        if (open === 0) resolve();
+      }),
   };
 }
 
