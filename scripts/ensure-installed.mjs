@@ -6,6 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+const MINIMUM_MAJOR = 24;
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const lockfile = join(root, "package-lock.json");
 // npm writes this file at the end of every install, so an interrupted install is repeated.
@@ -26,4 +27,16 @@ if (!existsSync(installed) || statSync(lockfile).mtimeMs > statSync(installed).m
     process.stderr.write("The dependencies could not be installed; npm's message stands above.\n");
     process.exit(result.status ?? 1);
   }
+}
+
+// The pinned Node is on npm's PATH for the scripts that follow. Where its package does not exist for the machine, the
+// installed Node must do.
+const pinned = existsSync(join(root, "node_modules", ".bin", process.platform === "win32" ? "node.cmd" : "node"));
+const [major] = process.versions.node.split(".").map(Number);
+if (!pinned && major < MINIMUM_MAJOR) {
+  process.stderr.write(
+    `Quayside needs Node ${MINIMUM_MAJOR} or later, and its pinned Node is not available for ${process.platform}-${process.arch}; ` +
+      `this is Node ${process.versions.node}. Install Node ${MINIMUM_MAJOR} and try again.\n`,
+  );
+  process.exit(1);
 }

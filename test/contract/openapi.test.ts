@@ -161,7 +161,11 @@ describe("the server", () => {
     const body = route.method === "GET" || route.method === "DELETE" ? {} : { body: {} };
     const reply = await quayside.call(route.method, path, body);
     if (route.rest.auth === "none") expect([200, 422]).toContain(reply.status);
-    else expect([reply.status, reply.text.includes("sign_in_required") || reply.text.includes("Sign in required")]).toEqual([401, true]);
+    else
+      expect([
+        reply.status,
+        reply.text.includes("sign_in_required") || reply.text.includes("Sign in required"),
+      ]).toEqual([401, true]);
   });
 
   test("serves this document, with its own address and version", async () => {

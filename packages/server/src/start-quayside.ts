@@ -62,11 +62,14 @@ export async function startQuayside(
     });
     warnOfBootstrap(outcome, configuration, log);
     const metrics = createMetrics();
-    if (role !== "api") await startWorkers({ configuration, services, url: database.url, log, metrics, undo });
+    // Doors and hands stop side by side: each has its own time limit, and together they must keep to 25 s.
+    const serving: (() => Promise<void>)[] = [];
+    undo.push(async () => void (await Promise.allSettled(serving.map((end) => end()))));
+    if (role !== "api") await startWorkers({ configuration, services, url: database.url, log, metrics, undo, serving });
     let port: number | null = null;
     if (role !== "worker") {
       const api = await startApiRole(services, log, metrics);
-      undo.push(() => api.stop());
+      serving.push(() => api.stop());
       port = api.port;
     }
     return { port, databaseNote: database.note, adminCreated: outcome === "created", stop };
@@ -125,12 +128,14 @@ interface WorkerParts {
   log: Logger;
   metrics: ReturnType<typeof createMetrics>;
   undo: (() => Promise<void> | void)[];
+  serving: (() => Promise<void>)[];
 }
 
-async function startWorkers({ configuration, services, url, log, metrics, undo }: WorkerParts): Promise<void> {
+async function startWorkers({ configuration, services, url, log, metrics, undo, serving }: WorkerParts): Promise<void> {
   const { config, dataDir } = configuration;
   const registry = await ProcessRegistry.open(url, randomUUID(), log);
-  undo.push(() => registry.close());
+  // Leaves after the pools: while it is registered its jobs are its own.
+  undo.splice(-1, 0, () => registry.close());
   const pool = await startWorkerPool({
     name: "worker",
     connectionString: url,
@@ -141,7 +146,7 @@ async function startWorkers({ configuration, services, url, log, metrics, undo }
     log,
     onJobDone: (name, outcome, durationMs) => metrics.jobDone(name, outcome, durationMs / 1_000),
   });
-  undo.push(() => pool.stop());
+  serving.push(() => pool.stop());
   if (!config.PLATFORM_AREAS.includes("hosting")) return;
   const host = new HostRole({
     services,
@@ -160,7 +165,7 @@ async function startWorkers({ configuration, services, url, log, metrics, undo }
     log,
     metrics,
   });
-  undo.push(() => host.stop());
+  serving.push(() => host.stop());
   await host.start();
 }
 

@@ -12,7 +12,7 @@ export function commonHandlers(ctx: Context): Handlers {
 
 /** Jobs of the process that owns this machine's releases. */
 export function hostHandlers(ctx: HostContext, agent: HostAgent): Handlers {
-  return { "hosting.deploy": (payload, signal) => runDeployment(ctx, agent, payload, signal) };
+  return { "hosting.deploy": (payload, run) => runDeployment(ctx, agent, payload, run) };
 }
 
 /** Recurring jobs. Graphile Worker adds each once, however many processes run. */

@@ -44,8 +44,9 @@ export const sessionsRouter = router({
     })
     .output(logoutOutput)
     .mutation(async ({ ctx }) => {
+      const done = await logOut(ctx);
       ctx.cookies.push(clearSessionCookie(ctx.config.BASE_URL));
-      return logOut(ctx);
+      return done;
     }),
 
   whoami: procedure

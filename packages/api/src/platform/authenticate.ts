@@ -1,12 +1,12 @@
-import { type ApiScope, PlatformError, type RouteAuth } from "@quayside/contracts";
-import { resolvePrincipal, secretsEqual } from "@quayside/core";
+import { type ApiScope, PlatformError, type RestMeta, type RouteAuth } from "@quayside/contracts";
+import { requireCaller, resolvePrincipal, secretsEqual } from "@quayside/core";
 import type { RequestContext } from "./request-context.ts";
 
 /**
  * Finds out who asks, as far as the route wants to know, and keeps it in the context. Throws `invalid_credentials`
  * when a credential is wrong, `cross_site_request` when a cookie came from another site with a change.
  */
-export async function authenticate(ctx: RequestContext, auth: RouteAuth): Promise<void> {
+async function authenticate(ctx: RequestContext, auth: RouteAuth): Promise<void> {
   if (auth === "none" || ctx.principal || ctx.override) return;
   if (auth !== "caller") {
     acceptOverride(ctx, auth);
@@ -53,8 +53,20 @@ function refuseCrossSite(ctx: RequestContext): void {
   );
 }
 
+/**
+ * Lets a request in: who asks, with which scope, how often. It comes before the input is looked at, so that a stranger
+ * learns nothing of what a right input would be. Throws 401, 403 or 429.
+ */
+export async function admit(ctx: RequestContext, rest: RestMeta): Promise<void> {
+  if (ctx.admitted) return;
+  await authenticate(ctx, rest.auth);
+  if (rest.auth === "caller") requireCaller(ctx, rest.scope ?? "admin");
+  else if (rest.auth !== "none" && !ctx.override) requireCaller(ctx, "admin");
+  if (rest.scope) limitApiKey(ctx, rest.scope);
+}
+
 /** Counts the request against its API key's limit for the scope. Throws `rate_limited` (429). */
-export function limitApiKey(ctx: RequestContext, scope: ApiScope): void {
+function limitApiKey(ctx: RequestContext, scope: ApiScope): void {
   const { principal, config } = ctx;
   if (principal?.via.kind !== "api_key") return;
   const defaults = {

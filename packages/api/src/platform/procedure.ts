@@ -1,6 +1,6 @@
-import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta } from "@quayside/contracts";
+import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta, type RouteAuth } from "@quayside/contracts";
 import { initTRPC, TRPCError } from "@trpc/server";
-import { authenticate, limitApiKey } from "./authenticate.ts";
+import { admit } from "./authenticate.ts";
 import { toPublicError } from "./errors.ts";
 import type { RequestContext } from "./request-context.ts";
 
@@ -40,8 +40,7 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
   if (!rest) throw new Error("A procedure without REST meta has no rule of access.");
   try {
     refuseOtherArea(ctx, meta.openapi?.path);
-    await authenticate(ctx, rest.auth);
-    if (rest.scope) limitApiKey(ctx, rest.scope);
+    await admit(ctx, rest);
   } catch (error) {
     throw asTrpcError(error);
   }
@@ -49,6 +48,15 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
   if (!result.ok) throw asTrpcError(result.error);
   return result;
 });
+
+/**
+ * The calls of a batch or of a socket share one context, so who asks is found out anew for each of them: nobody lends
+ * authority to another call, and a credential that is revoked ends with the next one. A REST request has one call,
+ * whose caller is known already.
+ */
+function contextOfCall(ctx: RequestContext, auth: RouteAuth): RequestContext {
+  return auth === "none" || ctx.principal || ctx.override ? ctx : { ...ctx };
+}
 
 /** A process that serves some areas only does not serve the others over tRPC either. */
 function refuseOtherArea(ctx: RequestContext, path: string | undefined): void {

@@ -1,3 +1,4 @@
+import type { Principal } from "@quayside/contracts";
 import type { Context, RateDecision, Services } from "@quayside/core";
 
 /** What a request brought to prove who it is. Nothing of it was checked yet. */
@@ -16,10 +17,14 @@ export interface RequestCredentials {
 
 export interface RequestContext extends Context {
   given: RequestCredentials;
+  /** Who made the last call, for the log; the calls of a batch or socket share this context. */
+  asked: Principal | null;
   /** What the rate limiter said, for the `RateLimit` response fields. */
   rate: (RateDecision & { policy: string }) | null;
   /** Cookies to set, as complete `Set-Cookie` values. */
   cookies: string[];
+  /** The door has let the request in already; a tRPC batch passes it once a call. */
+  admitted: boolean;
   /** HTTP status in place of the route's own, as for a health check that found a fault. */
   status: number | null;
 }
@@ -38,8 +43,10 @@ export function createRequestContext(services: Services, facts: RequestFacts): R
     requestId: facts.requestId,
     ip: facts.ip,
     given: facts.given,
+    asked: null,
     rate: null,
     cookies: [],
+    admitted: false,
     status: null,
   };
 }

@@ -9,13 +9,16 @@ const MAX_BATCH_SIZE = 20;
 
 export interface TrpcHttpOptions {
   createContext(req: IncomingMessage): RequestContext;
+  /** Aborts when the process stops: streams end, and their clients reconnect. */
+  stopping: AbortSignal;
   onError(error: unknown, told: PublicError, ctx: RequestContext | undefined): void;
 }
 
 /** Serves tRPC over HTTP: batches of at most 20 calls, bodies of at most 1 MiB, subscriptions as server-sent events. */
 export function createTrpcHttpHandler(options: TrpcHttpOptions) {
-  return (req: IncomingMessage, res: ServerResponse, procedurePath: string): Promise<void> =>
-    nodeHTTPRequestHandler({
+  return (req: IncomingMessage, res: ServerResponse, procedurePath: string): Promise<void> => {
+    endStreamWhenStopping(res, options.stopping);
+    return nodeHTTPRequestHandler({
       router: appRouter,
       req,
       res,
@@ -26,6 +29,15 @@ export function createTrpcHttpHandler(options: TrpcHttpOptions) {
       onError: ({ error, ctx }) => options.onError(error, toPublicError(error), ctx),
       responseMeta: ({ ctx }) => ({ headers: responseHeaders(ctx) }),
     });
+  };
+}
+
+function endStreamWhenStopping(res: ServerResponse, stopping: AbortSignal): void {
+  const end = () => {
+    if (String(res.getHeader("content-type")).startsWith("text/event-stream")) res.destroy();
+  };
+  stopping.addEventListener("abort", end, { once: true });
+  res.once("close", () => stopping.removeEventListener("abort", end));
 }
 
 function responseHeaders(ctx: RequestContext | undefined): Headers {

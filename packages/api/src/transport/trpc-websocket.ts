@@ -7,6 +7,7 @@ import { type PublicError, toPublicError } from "../platform/errors.ts";
 import type { RequestContext } from "../platform/request-context.ts";
 
 const MAX_MESSAGE_BYTES = 1_048_576;
+const MAX_BATCH_SIZE = 20;
 /** A reader with more than this unsent is cut off; it reconnects and goes on after the last event that it saw. */
 const MAX_UNSENT_BYTES = 1_048_576;
 const PING_INTERVAL_MS = 30_000;
@@ -32,6 +33,7 @@ export function attachTrpcWebSocket(options: TrpcWebSocketOptions): TrpcWebSocke
   const handler = applyWSSHandler({
     wss,
     router: appRouter,
+    maxBatchSize: MAX_BATCH_SIZE,
     keepAlive: { enabled: true, pingMs: PING_INTERVAL_MS, pongWaitMs: PONG_TIMEOUT_MS },
     createContext: ({ req, info }) => options.createContext(req, info.connectionParams?.token ?? null),
     onError: ({ error, ctx }) => options.onError(error, toPublicError(error), ctx),

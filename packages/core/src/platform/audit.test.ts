@@ -12,12 +12,17 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 function events(action: string) {
-  return world.services.db.sql`SELECT actor, target, organization_id AS organization, details, ip FROM audit_events WHERE action = ${action}`;
+  return world.services.db
+    .sql`SELECT actor, target, organization_id AS organization, details, ip FROM audit_events WHERE action = ${action}`;
 }
 
 test("an audit event names the caller, the organization and the address", async () => {
   const owner = await asUser(world, "audited");
-  await recordAudit(owner.db, { ...owner, ip: "203.0.113.7" }, { action: "test.done", target: "thing:1", details: { n: 1 } });
+  await recordAudit(
+    owner.db,
+    { ...owner, ip: "203.0.113.7" },
+    { action: "test.done", target: "thing:1", details: { n: 1 } },
+  );
   expect(await events("test.done")).toEqual([
     {
       actor: "user:audited",

@@ -260,7 +260,10 @@ test("an announcement whose rows could not be read at first is not forgotten", a
 
 test("a feed that cannot be opened fails its readers, and the next reader begins afresh", async () => {
   const { broker, table, feeds } = setUp();
-  const broken = { ...{ channel: table.channel, read: table.read.bind(table) }, latest: () => Promise.reject(new Error("down")) };
+  const broken = {
+    ...{ channel: table.channel, read: table.read.bind(table) },
+    latest: () => Promise.reject(new Error("down")),
+  };
   const failed = [new Reader(feeds, broken), new Reader(feeds, broken)];
   for (const reader of failed) await expect(reader.done).rejects.toThrow("down");
   expect(broker.countOf(table.channel)).toBe(0);

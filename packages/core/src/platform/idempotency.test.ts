@@ -44,8 +44,16 @@ async function lockOf(key: string): Promise<string | null> {
 test("the first response is replayed byte for byte, and the work is done once", async () => {
   const asked = request();
   const work = answer('{"id":"é","n":1.0}');
-  expect(await runIdempotently(owner, asked, work)).toEqual({ status: 201, body: '{"id":"é","n":1.0}', replayed: false });
-  expect(await runIdempotently(owner, asked, work)).toEqual({ status: 201, body: '{"id":"é","n":1.0}', replayed: true });
+  expect(await runIdempotently(owner, asked, work)).toEqual({
+    status: 201,
+    body: '{"id":"é","n":1.0}',
+    replayed: false,
+  });
+  expect(await runIdempotently(owner, asked, work)).toEqual({
+    status: 201,
+    body: '{"id":"é","n":1.0}',
+    replayed: true,
+  });
   expect(work).toHaveBeenCalledTimes(1);
 });
 
@@ -79,14 +87,19 @@ test("of twenty at once, one does the work, and the others wait or are shown its
   const work = answer("{}");
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => codeOf(runIdempotently(owner, asked, work))));
   expect(work).toHaveBeenCalledTimes(1);
-  expect(new Set([...outcomes, "none", "idempotency_in_progress"])).toEqual(new Set(["none", "idempotency_in_progress"]));
+  expect(new Set([...outcomes, "none", "idempotency_in_progress"])).toEqual(
+    new Set(["none", "idempotency_in_progress"]),
+  );
 });
 
 test("a request that failed is forgotten, so that it can be mended", async () => {
   const asked = request();
   const failing = runIdempotently(owner, asked, () => Promise.reject(new Error("bad luck")));
   await expect(failing).rejects.toThrow("bad luck");
-  expect(await runIdempotently(owner, { ...asked, body: "{}" }, answer("ok"))).toMatchObject({ body: "ok", replayed: false });
+  expect(await runIdempotently(owner, { ...asked, body: "{}" }, answer("ok"))).toMatchObject({
+    body: "ok",
+    replayed: false,
+  });
 });
 
 test("organizations and routes do not share keys", async () => {
@@ -151,7 +164,9 @@ test("the stored response is sealed", async () => {
 test("a quoted key is the same as a bare one; an empty, overlong or unprintable one is refused", async () => {
   const asked = request();
   await runIdempotently(owner, asked, answer("one"));
-  expect(await runIdempotently(owner, { ...asked, key: `"${asked.key}"` }, answer("two"))).toMatchObject({ replayed: true });
+  expect(await runIdempotently(owner, { ...asked, key: `"${asked.key}"` }, answer("two"))).toMatchObject({
+    replayed: true,
+  });
   for (const key of ["", "  ", '""', "x".repeat(256), "tab\tkey", "schlüssel"]) {
     expect(await codeOf(runIdempotently(owner, request({ key }), answer("no")))).toBe("invalid_request");
   }

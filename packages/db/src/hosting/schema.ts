@@ -1,5 +1,6 @@
 import type { BuildConfig, BuildSettings, DeploymentPhase, HealthSettings } from "@quayside/contracts";
 import { bigint, boolean, integer, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { bytea } from "../identity/schema.ts";
 
 const at = () => timestamp({ withTimezone: true, mode: "date" });
 
@@ -9,6 +10,7 @@ export const projects = pgTable("projects", {
   name: text().notNull(),
   slug: text().notNull(),
   repo: text(),
+  repoCredentials: bytea(),
   defaultBranch: text().notNull().default("main"),
   buildConfig: jsonb().$type<BuildConfig>().notNull().default({}),
   createdAt: at().notNull().defaultNow(),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { authenticate, type PublicError, type RequestContext, toPublicError } from "@quayside/api";
+import { admit, type PublicError, type RequestContext, toPublicError } from "@quayside/api";
 import { PlatformError } from "@quayside/contracts";
 import { runIdempotently } from "@quayside/core";
 import { sendEventStream, sendLogLines } from "./event-stream.ts";
@@ -53,12 +53,13 @@ function refuseMethod(options: DispatcherOptions, req: IncomingMessage, res: Ser
   const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ");
   const ctx = options.createContext(req);
   const reply: Reply = { res, ctx, path, head: req.method === "HEAD" };
-  res.once("close", () => options.onDone(req, res, path, ctx));
+  const known = options.table.find(method, path)?.route;
+  res.once("close", () => options.onDone(req, res, known?.path ?? "unknown", ctx));
   if (req.method === "OPTIONS") {
     sendEmpty(reply, 204, { Allow: allow });
   } else {
     const error = new PlatformError("method_not_allowed", `${req.method} is not possible here; allowed: ${allow}.`);
-    const style = options.table.find(method, path)?.route.rest.errors ?? errorStyleOfPath(path);
+    const style = known?.rest.errors ?? errorStyleOfPath(path);
     sendError(reply, toPublicError(error), style, { Allow: allow });
   }
   return true;
@@ -72,9 +73,8 @@ async function answer(
   query: string,
 ): Promise<void> {
   const { route } = match;
-  // Who asks comes first: a stranger learns nothing of what a right input would be.
-  await authenticate(reply.ctx, route.rest.auth);
-  if (route.rest.auth !== "none" && !reply.ctx.principal && !reply.ctx.override) refuseStranger();
+  await admit(reply.ctx, route.rest);
+  reply.ctx.admitted = true;
   const { input, body } = await readInput(req, match, query);
   if (route.rest.kind !== "json") return stream(options, req, reply, route, input);
   const key = route.rest.idempotent ? req.headers["idempotency-key"] : undefined;
@@ -91,13 +91,6 @@ async function answer(
   const output = await call(reply.ctx, route, input, undefined);
   if (route.rest.status === 204) sendEmpty(reply, 204);
   else sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output));
-}
-
-function refuseStranger(): never {
-  throw new PlatformError(
-    "sign_in_required",
-    "Sign in required: send 'Authorization: Bearer <API key, session token or JWT>'.",
-  );
 }
 
 function call(ctx: RequestContext, route: Route, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {

@@ -72,13 +72,11 @@ function parseJsonObject(req: IncomingMessage, body: string): Record<string, unk
 
 /** V8's own words about where the fault is, without a copy of the body. */
 function reasonOf(error: unknown): string {
-  const position = /at position (\d+)(?: \(line (\d+) column (\d+)\))?/.exec(
-    error instanceof Error ? error.message : "",
-  );
-  if (!position) return "it ends too early or begins wrongly.";
-  return position[2]
-    ? `there is a fault at line ${position[2]}, column ${position[3]}.`
-    : `there is a fault at byte ${position[1]}.`;
+  const message = error instanceof Error ? error.message : "";
+  const place = /at position \d+ \(line (\d+) column (\d+)\)/.exec(message);
+  if (place) return `there is a fault at line ${place[1]}, column ${place[2]}.`;
+  const token = /^Unexpected token '(.{1,2})'/u.exec(message);
+  return token ? `the character '${token[1]}' is out of place.` : "it ends too early.";
 }
 
 function readBody(req: IncomingMessage, maxBytes: number): Promise<string> {

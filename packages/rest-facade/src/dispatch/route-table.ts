@@ -44,14 +44,13 @@ export function buildRouteTable(areas: readonly Area[] = AREAS): RouteTable {
     // find-my-way throws for a path that is declared twice.
     finder.on(route.method as "GET", route.path.replace(/\{([^}]+)\}/g, ":$1"), () => {}, route);
   }
-  return {
-    routes,
-    find(method, path) {
-      const found = finder.find(method as "GET", path);
-      return found ? { route: found.store as Route, params: found.params } : null;
-    },
-    methodsOf: (path) => METHODS.filter((method) => finder.find(method, path) !== null),
+  const find = (method: string, path: string): Match | null => {
+    const found = finder.find(method as "GET", path);
+    // An empty parameter is a trailing slash, which no documented path has.
+    if (!found || Object.values(found.params).includes("")) return null;
+    return { route: found.store as Route, params: found.params };
   };
+  return { routes, find, methodsOf: (path) => METHODS.filter((method) => find(method, path) !== null) };
 }
 
 function routeOf(procedurePath: string, procedure: Route["procedure"]): Route | null {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 
@@ -39,20 +39,24 @@ export function generateDevelopmentSecrets(
   given: Readonly<Record<string, string>>,
 ): DevelopmentSecrets {
   const file = join(dataDir, "secrets.env");
-  const stored = existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Record<string, string>) : {};
+  const exists = existsSync(file);
+  const stored = exists ? (parseEnv(readFileSync(file, "utf8")) as Record<string, string>) : {};
   const ownBootstrap = BOOTSTRAP.some((name) => given[name] !== undefined);
   const values = { ...stored };
   for (const [name, generate] of Object.entries(GENERATED)) {
     if (given[name] !== undefined || (ownBootstrap && BOOTSTRAP.includes(name))) continue;
     values[name] ??= generate();
   }
-  if (Object.keys(values).some((name) => stored[name] === undefined)) write(dataDir, file, values);
+  const grown = Object.keys(values).some((name) => stored[name] === undefined);
+  // Processes may start at once; the first one's secrets are everybody's.
+  if (grown && !write(dataDir, file, values, exists)) return generateDevelopmentSecrets(dataDir, given);
   if (ownBootstrap) for (const name of BOOTSTRAP) delete values[name];
   const { [DATABASE_PASSWORD]: databasePassword = "", ...rest } = values;
   return { file, values: rest, databasePassword };
 }
 
-function write(dataDir: string, file: string, values: Record<string, string>): void {
+/** False when another process made the file in the meantime. */
+function write(dataDir: string, file: string, values: Record<string, string>, replace: boolean): boolean {
   mkdirSync(dataDir, { recursive: true, mode: FOLDER_MODE });
   chmodSync(dataDir, FOLDER_MODE);
   const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
@@ -60,7 +64,19 @@ function write(dataDir: string, file: string, values: Record<string, string>): v
   writeFileSync(temporary, `# Made by Quayside for development. Keep it private.\n${lines.join("")}`, {
     mode: FILE_MODE,
   });
-  renameSync(temporary, file);
+  if (replace) {
+    renameSync(temporary, file);
+    return true;
+  }
+  try {
+    linkSync(temporary, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
 }
 
 function token(): string {

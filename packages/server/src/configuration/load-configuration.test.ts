@@ -1,8 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseEnv } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { ConfigurationError, loadConfiguration } from "./load-configuration.ts";
 
@@ -21,7 +22,8 @@ async function emptyProject(): Promise<string> {
   return folder;
 }
 
-const load = (projectRoot: string, env: Record<string, string | undefined> = {}) => loadConfiguration({ projectRoot, env });
+const load = (projectRoot: string, env: Record<string, string | undefined> = {}) =>
+  loadConfiguration({ projectRoot, env });
 
 async function faults(env: Record<string, string>): Promise<readonly string[]> {
   const root = await emptyProject();
@@ -38,7 +40,12 @@ async function faults(env: Record<string, string>): Promise<readonly string[]> {
 test("an empty environment is a complete development configuration", async () => {
   const root = await emptyProject();
   const { config, dataDir, secretsFile } = await load(root);
-  expect(config).toMatchObject({ NODE_ENV: "development", PORT: 4000, HOST: "127.0.0.1", BASE_URL: "http://localhost:4000" });
+  expect(config).toMatchObject({
+    NODE_ENV: "development",
+    PORT: 4000,
+    HOST: "127.0.0.1",
+    BASE_URL: "http://localhost:4000",
+  });
   expect(config.BOOTSTRAP_ADMIN_USER).toBe("admin");
   expect(config.BOOTSTRAP_GRANT_SUPER_ADMIN).toBe(true);
   expect(dataDir).toBe(join(root, ".quayside"));
@@ -64,7 +71,12 @@ test("every fault is told at once, by the variable's name", async () => {
 });
 
 test("a fault never shows the secret that is at fault", async () => {
-  const problems = await faults({ JWT_SECRET: "tiny-secret", ENCRYPTION_KEY: "wrong-key-material", BOOTSTRAP_ADMIN_USER: "root", BOOTSTRAP_ADMIN_PASSWORD: "seven77" });
+  const problems = await faults({
+    JWT_SECRET: "tiny-secret",
+    ENCRYPTION_KEY: "wrong-key-material",
+    BOOTSTRAP_ADMIN_USER: "root",
+    BOOTSTRAP_ADMIN_PASSWORD: "seven77",
+  });
   expect(problems).toHaveLength(3);
   expect(problems.join("\n")).not.toMatch(/tiny-secret|wrong-key-material|seven77/);
 });
@@ -121,7 +133,13 @@ test("generated secrets are for the owner's eyes only and the same after a resta
   const first = await load(root);
   expect((await stat(first.secretsFile ?? "")).mode & 0o777).toBe(0o600);
   const second = await load(root);
-  for (const name of ["JWT_SECRET", "INTERNAL_API_SECRET", "SUPER_ADMIN_TOKEN", "ENCRYPTION_KEY", "BOOTSTRAP_ADMIN_PASSWORD"] as const) {
+  for (const name of [
+    "JWT_SECRET",
+    "INTERNAL_API_SECRET",
+    "SUPER_ADMIN_TOKEN",
+    "ENCRYPTION_KEY",
+    "BOOTSTRAP_ADMIN_PASSWORD",
+  ] as const) {
     expect(first.config[name]).toBeTruthy();
     expect(second.config[name]).toBe(first.config[name]);
   }
@@ -137,7 +155,11 @@ test("values that are given are neither generated nor stored", async () => {
     BOOTSTRAP_ADMIN_USER: "root",
     BOOTSTRAP_ADMIN_PASSWORD: "correct horse",
   });
-  expect(config).toMatchObject({ JWT_SECRET: "g".repeat(32), BOOTSTRAP_ADMIN_USER: "root", BOOTSTRAP_GRANT_SUPER_ADMIN: false });
+  expect(config).toMatchObject({
+    JWT_SECRET: "g".repeat(32),
+    BOOTSTRAP_ADMIN_USER: "root",
+    BOOTSTRAP_GRANT_SUPER_ADMIN: false,
+  });
   const stored = parseEnv(await readFile(secretsFile ?? "", "utf8"));
   expect(Object.keys(stored)).not.toContain("JWT_SECRET");
   expect(Object.keys(stored).filter((name) => name.startsWith("BOOTSTRAP"))).toEqual([]);
@@ -189,4 +211,19 @@ test("a data folder that cannot be used is a fault of the configuration, told by
   await writeFile(join(root, "file"), "not a folder");
   await expect(load(root, { DATA_DIR: "file" })).rejects.toThrow(ConfigurationError);
   await expect(load(root, { DATA_DIR: "file" })).rejects.toThrow(/DATA_DIR: /);
+});
+
+test("processes that start at once for the first time agree on the secrets", async () => {
+  const root = await emptyProject();
+  const script = `
+    const { loadConfiguration } = await import(${JSON.stringify(new URL("load-configuration.ts", import.meta.url).href)});
+    const { config } = await loadConfiguration({ projectRoot: process.argv[1], env: {} });
+    process.stdout.write(config.JWT_SECRET);`;
+  const run = promisify(execFile);
+  const outputs = await Promise.all(
+    Array.from({ length: 6 }, () => run(process.execPath, ["--input-type=module", "-e", script, root])),
+  );
+  expect(new Set(outputs.map(({ stdout }) => stdout)).size).toBe(1);
+  expect(outputs[0]?.stdout).toMatch(/^[\w-]{43}$/);
+  expect(await readdir(join(root, ".quayside"))).toEqual(["secrets.env"]);
 });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { environmentSchema, type PlatformConfig, REQUIRED_IN_PRODUCTION } from "@quayside/contracts";
-import { generateDevelopmentSecrets } from "./development-secrets.ts";
+import { type DevelopmentSecrets, generateDevelopmentSecrets } from "./development-secrets.ts";
 import { pickFreePort } from "./free-port.ts";
 
 export interface Configuration {
@@ -40,10 +40,11 @@ export async function loadConfiguration(options: {
   const given = { ...readEnvFile(join(options.projectRoot, ".env")), ...withoutEmpty(options.env) };
   const production = given.NODE_ENV === "production";
   const dataDir = resolve(options.projectRoot, given.DATA_DIR ?? ".quayside");
-  const generated = production ? null : generateDevelopmentSecrets(dataDir, given);
+  const { generated, fault } = production ? { generated: null, fault: null } : developmentSecrets(dataDir, given);
   const merged = { ...generated?.values, ...given };
   const parsed = environmentSchema.safeParse(merged);
   const problems = [
+    ...(fault === null ? [] : [fault]),
     ...(parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)),
     ...halfSetPairs(given),
     ...(production ? missingInProduction(given) : []),
@@ -68,6 +69,18 @@ export async function loadConfiguration(options: {
     bootstrapPasswordSet: given.BOOTSTRAP_ADMIN_PASSWORD !== undefined,
     sessionSecretGenerated: environment.SESSION_SECRET === undefined,
   };
+}
+
+function developmentSecrets(
+  dataDir: string,
+  given: Record<string, string>,
+): { generated: DevelopmentSecrets | null; fault: string | null } {
+  try {
+    return { generated: generateDevelopmentSecrets(dataDir, given), fault: null };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { generated: null, fault: `DATA_DIR: secrets cannot be kept there: ${reason}` };
+  }
 }
 
 function randomSecret(): string {

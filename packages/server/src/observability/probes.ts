@@ -20,7 +20,6 @@ export function createProbes(options: ProbeOptions): Router {
     const db = await checkDatabase(options.ctx);
     const stopping = options.isStopping();
     const ready = db === "up" && connected && !stopping;
-    options.metrics.ready.set(ready ? 1 : 0);
     res.set("Cache-Control", "no-store").status(ready ? 200 : 503);
     res.json({ status: ready ? "ready" : stopping ? "stopping" : "not ready", db, broker: connected ? "up" : "down" });
   });

@@ -47,7 +47,7 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
     if (told.unexpected) log.error(fields, "a request failed unexpectedly");
     else if (told.status >= 500) log.warn(fields, "a request could not be served");
   };
-  const trpc = createTrpcHttpHandler({ createContext, onError });
+  const trpc = createTrpcHttpHandler({ createContext, onError, stopping: stopping.signal });
   const app = createRestFacade({
     baseUrl: config.BASE_URL,
     version: services.version,
@@ -68,7 +68,7 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
       const durationMs = performance.now() - (startedAt.get(req) ?? performance.now());
       const method = req.method ?? "";
       metrics.requestDone(route, method, res.statusCode, durationMs / 1_000);
-      const { principal } = ctx;
+      const principal = ctx.principal ?? ctx.asked;
       log.info(
         {
           requestId: ctx.requestId,
@@ -104,14 +104,18 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
   });
   server.on("upgrade", (req, socket, head) => {
     const path = req.url?.split("?", 1)[0];
-    if (path === "/trpc" && !stopping.signal.aborted) webSocket.upgrade(req, socket, head);
-    else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    if (path === "/trpc" && !stopping.signal.aborted) return webSocket.upgrade(req, socket, head);
+    // Node has let go of the socket: without a listener a client that breaks off would end the process.
+    socket.on("error", () => socket.destroy());
+    socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", () => socket.destroy());
   });
   const port = await listen(server, config.PORT, config.HOST);
+  metrics.ready.set(1);
   return {
     port,
     async stop() {
       stopping.abort();
+      metrics.ready.set(0);
       server.close();
       server.closeIdleConnections();
       await Promise.all([webSocket.close(), Promise.race([requests.finished(), timeout(CLOSE_TIMEOUT_MS)])]);

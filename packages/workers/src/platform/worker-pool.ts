@@ -17,7 +17,14 @@ import type { ProcessRegistry } from "./process-registry.ts";
 const GRACE_MS = 15_000;
 const SPARE_CONNECTIONS = 3;
 
-export type Handler<N extends JobName> = (payload: JobPayload<N>, signal: AbortSignal) => Promise<void>;
+export interface JobRun {
+  /** 1 for the first try. */
+  attempt: number;
+  /** Aborts when the process stops and the grace period is over. */
+  stopping: AbortSignal;
+}
+
+export type Handler<N extends JobName> = (payload: JobPayload<N>, run: JobRun) => Promise<void>;
 export type Handlers = { [N in JobName]?: Handler<N> };
 
 export interface WorkerPoolOptions {
@@ -87,8 +94,9 @@ function taskListOf(options: WorkerPoolOptions): TaskList {
     tasks[jobName] = async (payload, helpers) => {
       const startedAt = performance.now();
       try {
-        const signal = helpers.abortSignal ?? new AbortController().signal;
-        await (handler as Handler<JobName>)(jobPayloads[jobName].parse(payload) as JobPayload<JobName>, signal);
+        const stopping = helpers.abortSignal ?? new AbortController().signal;
+        const run = { attempt: helpers.job.attempts, stopping };
+        await (handler as Handler<JobName>)(jobPayloads[jobName].parse(payload) as JobPayload<JobName>, run);
         options.onJobDone(jobName, "completed", performance.now() - startedAt);
       } catch (error) {
         options.onJobDone(jobName, "failed", performance.now() - startedAt);

@@ -5,7 +5,7 @@ import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { enqueue } from "../../platform/jobs.ts";
-import { dnsLabel } from "../projects/slugs.ts";
+import { dnsLabel, numberedSlug } from "../projects/slugs.ts";
 import { toDeploymentRecord } from "./deployment-record.ts";
 import { findHostName } from "./find-deployment.ts";
 import { recordEvent } from "./record-event.ts";
@@ -53,7 +53,7 @@ export async function createDeployment(ctx: Context, input: NewDeployment): Prom
         phase: "queued",
         branch: input.branch,
         commitSha: input.commitSha,
-        resolvedBuildConfig: { ...project.buildConfig, repo: withoutPassword(project.repo) },
+        resolvedBuildConfig: { ...project.buildConfig, repo: project.repo },
         targetHost: input.targetHost ?? null,
         createdAt: ctx.clock.now(),
       })
@@ -95,41 +95,47 @@ async function ensureApp(tx: Database, ctx: Context, project: typeof projects.$i
   const [present] = await tx.orm
     .select({ id: apps.id })
     .from(apps)
-    .where(and(eq(apps.projectId, project.id), eq(apps.slug, project.slug), isNull(apps.deletedAt)));
+    .where(and(eq(apps.projectId, project.id), isNull(apps.deletedAt)))
+    .orderBy(apps.createdAt)
+    .limit(1);
   if (present) return present.id;
   const id = ctx.ids.uuid();
   const { organizationId } = project;
-  await tx.orm
-    .insert(apps)
-    .values({ id, organizationId, projectId: project.id, slug: project.slug, createdAt: ctx.clock.now() });
+  await tx.sql`SELECT pg_advisory_xact_lock(hashtext('app slugs'), hashtext(${organizationId}))`;
+  // Another project may have had this slug when its app was made.
+  const [row] = await tx.sql<{ taken: string[] | null }[]>`
+    SELECT array_agg(slug) AS taken FROM apps
+    WHERE organization_id = ${organizationId} AND deleted_at IS NULL AND slug LIKE ${`${project.slug.slice(0, 240)}%`}`;
+  const slug = numberedSlug(project.slug, new Set(row?.taken ?? []));
+  await tx.orm.insert(apps).values({ id, organizationId, projectId: project.id, slug, createdAt: ctx.clock.now() });
   await tx.orm
     .insert(appDomains)
-    .values({ hostName: await freeHostName(tx, ctx, project), organizationId, appId: id, component: "web" });
+    .values({
+      hostName: await freeHostName(tx, ctx, organizationId, slug),
+      organizationId,
+      appId: id,
+      component: "web",
+    });
   return id;
 }
 
 /** `<slug>.<APPS_DOMAIN>`; when another app has it, with the organization's slug, then with a number. */
-async function freeHostName(tx: Database, ctx: Context, project: typeof projects.$inferSelect): Promise<string> {
-  const organization = await organizationSlug(tx, project.organizationId);
+async function freeHostName(tx: Database, ctx: Context, organizationId: string, slug: string): Promise<string> {
+  const organization = await organizationSlug(tx, organizationId);
   await tx.sql`SELECT pg_advisory_xact_lock(hashtext('app host names'))`;
   for (let attempt = 0; attempt < 1_000; attempt += 1) {
     const suffix = ["", `-${organization}`][attempt] ?? `-${organization}-${attempt}`;
-    const hostName = `${dnsLabel(project.slug, dnsLabel(suffix).slice(0, 40))}.${ctx.config.APPS_DOMAIN}`;
+    const hostName = `${dnsLabel(slug, dnsLabel(suffix).slice(0, 40))}.${ctx.config.APPS_DOMAIN}`;
     const [taken] = await tx.orm
       .select({ hostName: appDomains.hostName })
       .from(appDomains)
       .where(eq(appDomains.hostName, hostName));
     if (!taken) return hostName;
   }
-  throw new PlatformError("conflict", `No host name is free for the slug '${project.slug}'; choose another slug.`);
+  throw new PlatformError("conflict", `No host name is free for the slug '${slug}'; choose another slug.`);
 }
 
 async function organizationSlug(tx: Database, organizationId: string): Promise<string> {
   const [row] = await tx.sql<{ slug: string }[]>`SELECT slug FROM organizations WHERE id = ${organizationId}`;
   return row?.slug ?? "org";
-}
-
-/** A repository address as it may be shown: its password, when it has one, stays in the project. */
-export function withoutPassword(repo: string): string {
-  return repo.replace(/^([a-z]+:\/\/[^/@:]*):[^/@]*@/i, "$1:***@");
 }

@@ -14,6 +14,7 @@ import { LOCAL_HOST_CHANNEL } from "../fleet/channels.ts";
 import type { HostAgent } from "../fleet/host-agent.ts";
 import { processOf } from "../fleet/release-process.ts";
 import { appUrl } from "../projects/app-url.ts";
+import { fetchableRepo } from "../projects/repo-credentials.ts";
 import { advanceDeployment, FenceLost } from "./advance-deployment.ts";
 import { claimDeployment } from "./claim-deployment.ts";
 import type { DeploymentRow } from "./deployment-record.ts";
@@ -21,6 +22,8 @@ import { findHostName } from "./find-deployment.ts";
 import { LogWriter } from "./log-writer.ts";
 
 const COMPONENT = "web";
+/** Unexpected errors are tried again this often; what the owner can act on ends a deployment at once. */
+const MAX_TRIES = 5;
 
 class Cancelled extends Error {}
 
@@ -31,6 +34,7 @@ interface Run {
   claim: DeploymentRow;
   writer: LogWriter;
   step: StepContext;
+  attempt: number;
 }
 
 /**
@@ -43,9 +47,10 @@ export async function runDeployment(
   ctx: HostContext,
   agent: HostAgent,
   input: { deploymentId: string },
-  stopping: AbortSignal,
+  job: { attempt: number; stopping: AbortSignal },
 ): Promise<void> {
   requireSystem(ctx);
+  const { stopping } = job;
   const claim = await claimDeployment(ctx, input.deploymentId);
   if (!claim) return;
   const cancel = new AbortController();
@@ -55,7 +60,7 @@ export async function runDeployment(
     signal: AbortSignal.any([stopping, cancel.signal]),
     log: (line) => writer.append(line),
   };
-  const run: Run = { ctx, agent, claim, writer, step };
+  const run: Run = { ctx, agent, claim, writer, step, attempt: job.attempt };
   try {
     await clearEarlierTry(run);
     await deploy(run);
@@ -146,11 +151,17 @@ interface Plan {
 async function planRelease(run: Run): Promise<Plan> {
   const { ctx, claim } = run;
   const [row] = await ctx.db.orm
-    .select({ repo: projects.repo, buildConfig: projects.buildConfig, trusted: organizations.trusted })
+    .select({
+      repo: projects.repo,
+      repoCredentials: projects.repoCredentials,
+      buildConfig: projects.buildConfig,
+      trusted: organizations.trusted,
+    })
     .from(projects)
     .innerJoin(organizations, eq(organizations.id, projects.organizationId))
     .where(eq(projects.id, claim.projectId));
-  if (!row?.repo) throw new StepFailure("fetch", "The project no longer has a repository.");
+  const repo = row ? fetchableRepo(ctx, claim.projectId, row) : null;
+  if (!row || !repo) throw new StepFailure("fetch", "The project no longer has a repository.");
   const sandboxed = !row.trusted;
   if (sandboxed && !(await ctx.runtime.canSandbox())) {
     throw new StepFailure(
@@ -161,7 +172,7 @@ async function planRelease(run: Run): Promise<Plan> {
   }
   const config = claim.resolvedBuildConfig ?? row.buildConfig;
   return {
-    repo: row.repo,
+    repo,
     settings: { root: config.root, build: config.build, start: config.start },
     env: config.env ?? {},
     health: { path: config.healthcheck ?? null, timeoutMs: config.healthTimeoutMs ?? ctx.config.HEALTH_TIMEOUT_MS },
@@ -195,7 +206,16 @@ async function endBadly(run: Run, error: unknown, stopping: AbortSignal): Promis
     say(run, `Failed: ${error.message}`);
     await run.writer.flush();
     await advanceDeployment(ctx, claim, { phase: "failed", message: error.message, error: error.message });
+  } else if (run.attempt >= MAX_TRIES) {
+    ctx.log.error({ err: error, deploymentId: claim.id }, "a deployment failed unexpectedly too often");
+    const message = `Something went wrong on Quayside's side ${MAX_TRIES} times; the server's log says what.`;
+    await advanceDeployment(ctx, claim, { phase: "failed", message, error: message });
   } else {
+    // Back in the queue, so that it blocks no other deployment of the app until its next try.
+    await advanceDeployment(ctx, claim, {
+      phase: "queued",
+      message: "Something went wrong on Quayside's side; trying again.",
+    });
     throw error;
   }
 }

@@ -3,7 +3,10 @@ import type { Database } from "@quayside/db";
 import { publish } from "../../platform/broker.ts";
 import { logChannel } from "../fleet/channels.ts";
 
-/** Stores lines in order and announces them at commit. One writer a deployment keeps ids in the order of commits. */
+/**
+ * Stores lines in order and announces them at commit. A build, its app and Quayside itself write to one log; the lock
+ * keeps the ids in the order of the commits, on which readers rely.
+ */
 export async function storeLogLines(
   tx: Database,
   deploymentId: string,
@@ -11,6 +14,7 @@ export async function storeLogLines(
   lines: readonly LogLine[],
 ): Promise<void> {
   if (lines.length === 0) return;
+  await tx.sql`SELECT pg_advisory_xact_lock(hashtext('deployment log'), hashtext(${deploymentId}))`;
   await tx.sql`
     INSERT INTO deployment_log_lines (deployment_id, component, stream, at, line)
     SELECT ${deploymentId}::uuid, ${component}, line.stream, line.at, line.text

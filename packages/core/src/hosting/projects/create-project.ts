@@ -4,7 +4,7 @@ import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { findProjectById, recordOfRow } from "./find-projects.ts";
-import { refuseBadRepo } from "./refuse-repo.ts";
+import { storedRepo } from "./repo-credentials.ts";
 import { numberedSlug, slugify } from "./slugs.ts";
 
 export interface NewProject {
@@ -18,7 +18,8 @@ export interface NewProject {
 /** A project of the caller's organization. A slug in use gets -2, -3, …; a longer one is cut at 255 characters. */
 export async function createProject(ctx: Context, input: NewProject): Promise<ProjectRecord> {
   const { organization } = requireCaller(ctx, "write");
-  refuseBadRepo(ctx, input.repo);
+  const id = ctx.ids.uuid();
+  const source = storedRepo(ctx, id, input.repo ?? null);
   const wanted = slugify(input.slug ?? input.name);
   if (!wanted) {
     const field = input.slug === undefined ? "name" : "slug";
@@ -32,13 +33,12 @@ export async function createProject(ctx: Context, input: NewProject): Promise<Pr
       SELECT array_agg(slug) AS taken FROM projects
       WHERE organization_id = ${organization.id} AND deleted_at IS NULL AND slug LIKE ${`${wanted.slice(0, 240)}%`}`;
     const now = ctx.clock.now();
-    const id = ctx.ids.uuid();
     await tx.orm.insert(projects).values({
       id,
       organizationId: organization.id,
       name: input.name,
       slug: numberedSlug(wanted, new Set(row?.taken ?? [])),
-      repo: input.repo ?? null,
+      ...source,
       defaultBranch: input.defaultBranch ?? "main",
       buildConfig: input.buildConfig ?? {},
       createdAt: now,

@@ -4,6 +4,7 @@ import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import { publish } from "../../platform/broker.ts";
 import type { Context } from "../../platform/context.ts";
+import { recordEvent } from "../deployments/record-event.ts";
 import { LOCAL_HOST_CHANNEL } from "../fleet/channels.ts";
 
 /**
@@ -20,10 +21,13 @@ export async function deleteProject(ctx: Context, input: { id: string }): Promis
     if (!project) throw new PlatformError("not_found", `No project has the id ${input.id}.`);
     await tx.sql`UPDATE apps SET deleted_at = ${now}::timestamptz WHERE project_id = ${input.id} AND deleted_at IS NULL`;
     await tx.sql`DELETE FROM app_domains WHERE app_id IN (SELECT id FROM apps WHERE project_id = ${input.id})`;
-    await tx.sql`
+    const waiting = await tx.sql<{ id: string }[]>`
       UPDATE deployments SET phase = 'cancelled', status = 'cancelled', finished_at = ${now}::timestamptz,
         error = 'The project was deleted.'
-      WHERE project_id = ${input.id} AND phase = 'queued'`;
+      WHERE project_id = ${input.id} AND phase = 'queued' RETURNING id`;
+    for (const { id } of waiting) {
+      await recordEvent(tx, ctx, id, { status: "cancelled", message: "Cancelled: the project was deleted." });
+    }
     await tx.sql`
       UPDATE deployments SET cancel_requested_at = ${now}::timestamptz
       WHERE project_id = ${input.id} AND phase IN ('building', 'deploying')`;

@@ -6,7 +6,7 @@ import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { isUniqueViolation } from "../../platform/database-errors.ts";
 import { findProjectById, recordOfRow } from "./find-projects.ts";
-import { refuseBadRepo } from "./refuse-repo.ts";
+import { storedRepo } from "./repo-credentials.ts";
 
 export interface ProjectChange {
   id: string;
@@ -23,14 +23,14 @@ export interface ProjectChange {
  */
 export async function updateProject(ctx: Context, input: ProjectChange): Promise<ProjectRecord> {
   const { organization } = requireCaller(ctx, "write");
-  refuseBadRepo(ctx, input.repo);
-  const { id, ...fields } = input;
+  const { id, repo, ...fields } = input;
+  const source = storedRepo(ctx, id, repo);
   const changes = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   try {
     return await withTransaction(ctx.db, async (tx) => {
       const [changed] = await tx.orm
         .update(projects)
-        .set({ ...changes, updatedAt: ctx.clock.now() })
+        .set({ ...changes, ...source, updatedAt: ctx.clock.now() })
         .where(and(eq(projects.id, id), eq(projects.organizationId, organization.id), isNull(projects.deletedAt)))
         .returning({ id: projects.id });
       const row = changed && (await findProjectById(tx, organization.id, id));
@@ -38,7 +38,7 @@ export async function updateProject(ctx: Context, input: ProjectChange): Promise
       await recordAudit(tx, ctx, {
         action: "project.updated",
         target: `project:${id}`,
-        details: { fields: Object.keys(changes) },
+        details: { fields: [...Object.keys(changes), ...(source ? ["repo"] : [])] },
       });
       return recordOfRow(row, ctx.config);
     });

@@ -37,7 +37,15 @@ test("a signature does not fit another session", () => {
 
 test("what is cut short, padded or empty is refused", () => {
   const token = signSession(randomUUID(), SECRET);
-  for (const wrong of ["", "qss_", token.slice(0, -1), `${token}=`, `${token}\n`, ` ${token}`, token.split(".")[0] ?? ""]) {
+  for (const wrong of [
+    "",
+    "qss_",
+    token.slice(0, -1),
+    `${token}=`,
+    `${token}\n`,
+    ` ${token}`,
+    token.split(".")[0] ?? "",
+  ]) {
     expect(readSession(wrong, SECRET)).toBeNull();
   }
 });

@@ -26,7 +26,10 @@ test("the first boot creates a super admin who can sign in, and records that the
   expect(await bootstrapAdmin(world.system, ADMIN)).toBe("created");
   expect(await users(world)).toMatchObject([{ name: "root.admin", super_admin: true }]);
   expect(await creations(world)).toEqual([{ actor: "system:bootstrap", target: "user:root.admin" }]);
-  const login = await logIn({ ...world.system, override: null }, { username: "root.admin", password: ADMIN.password ?? "" });
+  const login = await logIn(
+    { ...world.system, override: null },
+    { username: "root.admin", password: ADMIN.password ?? "" },
+  );
   expect(login.user).toMatchObject({ name: "root.admin", superAdmin: true });
 });
 
