@@ -27,7 +27,8 @@ export async function openTrpcSocket(
   options: { headers?: Record<string, string>; connectionParams?: Record<string, string> } = {},
 ): Promise<TrpcSocket> {
   const url = `${baseUrl.replace(/^http/, "ws")}/trpc${options.connectionParams ? "?connectionParams=1" : ""}`;
-  const socket = new WebSocket(url, { headers: options.headers ?? {} });
+  // Node takes headers here, which its types for browsers do not know.
+  const socket = new WebSocket(url, { headers: options.headers ?? {} } as never);
   const messages: TrpcMessage[] = [];
   let lastId = 0;
   socket.addEventListener("message", ({ data }) => {

@@ -1,4 +1,4 @@
-import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta, type RouteAuth } from "@quayside/contracts";
+import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta } from "@quayside/contracts";
 import { initTRPC, TRPCError } from "@trpc/server";
 import { admit } from "./authenticate.ts";
 import { toPublicError } from "./errors.ts";
@@ -38,25 +38,20 @@ const t = initTRPC
 const guard = t.middleware(async ({ ctx, meta, next }) => {
   const rest = meta?.rest;
   if (!rest) throw new Error("A procedure without REST meta has no rule of access.");
+  // The calls of a batch or of a socket share one context, so who asks is found out anew for each of them: none lends
+  // its authority to another, and a credential that is revoked ends with the next call. REST has admitted its one call.
+  const own = ctx.admitted ? ctx : { ...ctx };
   try {
-    refuseOtherArea(ctx, meta.openapi?.path);
-    await admit(ctx, rest);
+    refuseOtherArea(own, meta.openapi?.path);
+    await admit(own, rest);
+    ctx.asked = own.principal;
   } catch (error) {
     throw asTrpcError(error);
   }
-  const result = await next();
+  const result = await next({ ctx: own });
   if (!result.ok) throw asTrpcError(result.error);
   return result;
 });
-
-/**
- * The calls of a batch or of a socket share one context, so who asks is found out anew for each of them: nobody lends
- * authority to another call, and a credential that is revoked ends with the next one. A REST request has one call,
- * whose caller is known already.
- */
-function contextOfCall(ctx: RequestContext, auth: RouteAuth): RequestContext {
-  return auth === "none" || ctx.principal || ctx.override ? ctx : { ...ctx };
-}
 
 /** A process that serves some areas only does not serve the others over tRPC either. */
 function refuseOtherArea(ctx: RequestContext, path: string | undefined): void {
