@@ -62,7 +62,9 @@ function fromTrpc(error: TRPCError): PublicError {
     UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
     PAYLOAD_TOO_LARGE: "payload_too_large",
   };
-  return { ...known(codes[error.code] ?? "invalid_request"), message: error.message };
+  // tRPC calls a body or input that is no JSON a bad request.
+  const code = error.cause instanceof SyntaxError ? "malformed_body" : (codes[error.code] ?? "invalid_request");
+  return { ...known(code), message: error.message };
 }
 
 export function toFieldIssues(error: ZodError): FieldIssue[] {
