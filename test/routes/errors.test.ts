@@ -147,8 +147,8 @@ describe("fields with traps", () => {
   test("do not get into an open map either", async () => {
     const body = '{"name":"x","buildConfig":{"env":{"__proto__":"1","A":"2"}}}';
     const reply = await post("/api/projects", body);
-    expect([201, 422]).toContain(reply.status);
-    if (reply.status === 201) expect(reply.body.buildConfig.env).toEqual({ A: "2" });
+    expect([reply.status, reply.body.buildConfig?.env]).toEqual([201, { A: "2" }]);
+    expect(reply.text).not.toContain("__proto__");
   });
 
   test("that are nested deeply are an error of their type and nothing worse", async () => {

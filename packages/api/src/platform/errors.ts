@@ -67,7 +67,7 @@ function fromTrpc(error: TRPCError): PublicError {
   return { ...known(code), message: error.message };
 }
 
-export function toFieldIssues(error: ZodError): FieldIssue[] {
+function toFieldIssues(error: ZodError): FieldIssue[] {
   return error.issues.flatMap((issue): FieldIssue[] => {
     const path = issue.path.map(String).join(".");
     if (issue.code === "unrecognized_keys") {

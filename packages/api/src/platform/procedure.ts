@@ -69,4 +69,3 @@ function asTrpcError(error: unknown): TRPCError {
 
 export const router = t.router;
 export const procedure = t.procedure.use(guard);
-export type TrpcRouterConfig = typeof t._config;

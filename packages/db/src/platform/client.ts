@@ -8,7 +8,7 @@ import * as platform from "./schema.ts";
 const schema = { ...identity, ...platform, ...crm, ...hosting };
 
 /** Drizzle over the pool, or over one transaction. */
-export type Orm = Pick<
+type Orm = Pick<
   PostgresJsDatabase<typeof schema>,
   "select" | "selectDistinct" | "insert" | "update" | "delete" | "execute" | "transaction"
 >;

@@ -1,4 +1,5 @@
-import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
+import { is } from "drizzle-orm";
+import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../../../test/support/database.ts";
@@ -7,10 +8,8 @@ import * as hosting from "../hosting/schema.ts";
 import * as identity from "../identity/schema.ts";
 import * as platform from "./schema.ts";
 
-const tables = Object.values({ ...identity, ...platform, ...crm, ...hosting }).filter(
-  (value): value is PgTable =>
-    typeof value === "object" && value !== null && Symbol.for("drizzle:IsDrizzleTable") in value,
-);
+const declared: unknown[] = Object.values({ ...identity, ...platform, ...crm, ...hosting });
+const tables = declared.filter((value): value is PgTable => is(value, PgTable));
 
 describe("the schema in code and the migrated database", () => {
   let database: TestDatabase;

@@ -1,5 +1,5 @@
 import { appRouter } from "@quayside/api";
-import { ERROR_KINDS, type ErrorStyle, type ProcedureMeta } from "@quayside/contracts";
+import { type ErrorStyle, type ProcedureMeta } from "@quayside/contracts";
 import { generateOpenApiDocument, type OpenApiRouter } from "trpc-openapi";
 import { z } from "zod";
 import type { Route, RouteTable } from "../dispatch/route-table.ts";
@@ -155,9 +155,4 @@ function streamOperation(route: Route): Operation {
     parameters: [...parameters, lastEventId],
     responses: { 200: { description: route.rest.kind === "log" ? "Log lines" : "Server-sent events", content } },
   };
-}
-
-/** Codes and their meaning, for the problem pages. */
-export function problemCodes(): { code: string; status: number; title: string }[] {
-  return Object.entries(ERROR_KINDS).map(([code, { status, title }]) => ({ code, status, title }));
 }

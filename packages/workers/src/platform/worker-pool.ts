@@ -17,14 +17,14 @@ import type { ProcessRegistry } from "./process-registry.ts";
 const GRACE_MS = 15_000;
 const SPARE_CONNECTIONS = 3;
 
-export interface JobRun {
+interface JobRun {
   /** 1 for the first try. */
   attempt: number;
   /** Aborts when the process stops and the grace period is over. */
   stopping: AbortSignal;
 }
 
-export type Handler<N extends JobName> = (payload: JobPayload<N>, run: JobRun) => Promise<void>;
+type Handler<N extends JobName> = (payload: JobPayload<N>, run: JobRun) => Promise<void>;
 export type Handlers = { [N in JobName]?: Handler<N> };
 
 export interface WorkerPoolOptions {

@@ -2,7 +2,7 @@ import { requireSystem } from "../../platform/authorize.ts";
 import type { HostContext } from "../../platform/context.ts";
 
 /** Stopped releases that are kept beside the live one, to roll back to. */
-export const KEPT_RELEASES = 5;
+const KEPT_RELEASES = 5;
 const BATCH = 20;
 
 /** Removes the files of stopped releases beyond the newest 5 of each app, and of every deleted app. */

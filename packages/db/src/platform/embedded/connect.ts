@@ -16,7 +16,7 @@ const NO_SUCH_DATABASE = "3D000";
 const DUPLICATE_DATABASE = "42P04";
 
 /** Connection string of a database of the embedded server. */
-export function databaseUrl(port: number, password: string, database: string = DATABASE): string {
+function databaseUrl(port: number, password: string, database: string = DATABASE): string {
   return `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
 }
 
