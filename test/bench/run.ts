@@ -24,6 +24,9 @@ const BENCHMARKS: readonly Benchmark[] = [
   memoryAfterLoad,
 ];
 
+/** A benchmark that takes longer than this hangs. */
+const LIMIT_MS = 120_000;
+
 const coloured = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
 const dim = (text: string) => (coloured ? styleText("dim", text) : text);
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -36,19 +39,30 @@ function choose(names: readonly string[]): readonly Benchmark[] {
   return names.length === 0 ? BENCHMARKS : BENCHMARKS.filter(({ name }) => names.includes(name));
 }
 
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it took longer than ${ms / 1_000} s`)), ms);
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
+}
+
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({ allowPositionals: true, options: { json: { type: "string" } } });
   const chosen = choose(positionals);
   const bench = new Bench();
-  const stop = () => void bench.close().finally(() => process.exit(130));
+  let interrupted = false;
+  const stop = () => {
+    interrupted = true;
+    void bench.close().finally(() => process.exit(130));
+  };
   process.once("SIGINT", stop);
   process.once("SIGTERM", stop);
   const figures: Figure[] = [];
   try {
     for (const { name, measure } of chosen) {
+      if (interrupted) return;
       const startedAt = performance.now();
       try {
-        figures.push(...(await measure(bench)));
+        figures.push(...(await within(LIMIT_MS, measure(bench))));
         process.stderr.write(dim(`${name}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`));
       } catch (error) {
         process.exitCode = 1;

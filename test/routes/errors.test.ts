@@ -343,3 +343,17 @@ describe("every answer", () => {
     expect(await page.text()).toContain(`<h1>${body.title}</h1>`);
   });
 });
+
+test("a path of an area that this process does not serve is 404 in its own style", async () => {
+  const registry = await startTestQuayside({ PLATFORM_AREAS: "registry" }, "api");
+  try {
+    const ask = (path: string) => registry.call("GET", path, { token: registry.adminToken });
+    expectProblem(await ask("/v1/crm/stats"), 404, "not_found");
+    expectEnvelope(await ask("/api/projects"), 404, "not_found");
+    expectPlain(await ask("/api/deployments"), 404);
+    expect((await ask("/api/v1/whoami")).status).toBe(200);
+    expect((await ask("/health")).status).toBe(200);
+  } finally {
+    await registry.stop();
+  }
+});

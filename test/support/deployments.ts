@@ -16,6 +16,9 @@ export async function queueDeployment(quayside: TestQuayside, token = quayside.a
 
 /** One more event of the deployment's stream. */
 export async function setStatus(quayside: TestQuayside, id: string, status: string): Promise<void> {
-  const reply = await quayside.call("PATCH", `/api/deployments/${id}`, { token: quayside.adminToken, body: { status } });
+  const reply = await quayside.call("PATCH", `/api/deployments/${id}`, {
+    token: quayside.adminToken,
+    body: { status },
+  });
   if (reply.status !== 200) throw new Error(`The status was not set: ${reply.text}`);
 }

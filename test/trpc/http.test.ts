@@ -11,9 +11,13 @@ beforeAll(async () => {
 afterAll(() => quayside.stop());
 
 const query = (path: string, input?: unknown, token = quayside.adminToken) =>
-  quayside.call("GET", `/trpc/${path}${input === undefined ? "" : `?input=${encodeURIComponent(JSON.stringify(input))}`}`, {
-    token,
-  });
+  quayside.call(
+    "GET",
+    `/trpc/${path}${input === undefined ? "" : `?input=${encodeURIComponent(JSON.stringify(input))}`}`,
+    {
+      token,
+    },
+  );
 
 const mutate = (path: string, input?: unknown, token = quayside.adminToken) =>
   quayside.call("POST", `/trpc/${path}`, { token, body: input ?? {} });
@@ -81,9 +85,19 @@ test("calls of one batch do not lend each other their authority", async () => {
 test("an error tells its code, status, request id and faults", async () => {
   const reply = await mutate("identity.apiKeys.create", { name: "", environment: "moon", scopes: [], extra: 1 });
   const { message, data } = reply.body.error;
-  expect(data).toMatchObject({ errorCode: "validation_failed", httpStatus: 422, code: "BAD_REQUEST", retryAfterMs: null });
+  expect(data).toMatchObject({
+    errorCode: "validation_failed",
+    httpStatus: 422,
+    code: "BAD_REQUEST",
+    retryAfterMs: null,
+  });
   expect(data.requestId).toBe(reply.headers.get("x-request-id"));
-  expect(data.issues.map((issue: { field: string }) => issue.field).sort()).toEqual(["environment", "extra", "name", "scopes"]);
+  expect(data.issues.map((issue: { field: string }) => issue.field).sort()).toEqual([
+    "environment",
+    "extra",
+    "name",
+    "scopes",
+  ]);
   expect(message).toContain("is not valid");
   expect(reply.text).not.toMatch(/stack|node_modules/);
 });

@@ -82,7 +82,9 @@ test("a key that is revoked can do nothing more over a socket that was open befo
 
 test("the super-admin token opens its own doors over a socket, and changes nothing at the others", async () => {
   const { token } = await quayside.signUp("socketeer");
-  const socket = await open({ headers: { authorization: `Bearer ${token}`, "x-super-admin-token": SECRETS.SUPER_ADMIN_TOKEN } });
+  const socket = await open({
+    headers: { authorization: `Bearer ${token}`, "x-super-admin-token": SECRETS.SUPER_ADMIN_TOKEN },
+  });
   const whoami = { result: { data: { user: { name: "socketeer", superAdmin: false } } } };
   expect(await socket.call("query", "identity.sessions.whoami")).toMatchObject(whoami);
   expect(await socket.call("mutation", "identity.users.create", { name: "by-socket" })).toMatchObject({

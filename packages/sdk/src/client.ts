@@ -65,6 +65,9 @@ export function createQuayside(options: QuaysideOptions): Quayside {
   };
   const send = options.fetch ?? fetch;
   let socket: TRPCWebSocketClient | null = null;
+  const closing = new AbortController();
+  const endOf = (signal: AbortSignal | undefined) =>
+    signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
   const streaming: TRPCLink<AppRouter> =
     options.streams === "sse"
       ? httpSubscriptionLink({
@@ -103,7 +106,7 @@ export function createQuayside(options: QuaysideOptions): Quayside {
         const input = { id, ...(lastEventId === undefined ? {} : { lastEventId }) };
         const items = follow<{ id: string; data: Omit<DeploymentUpdate, "id"> }>(
           (callbacks) => api.hosting.deployments.stream.subscribe(input, callbacks),
-          signal,
+          endOf(signal),
         );
         for await (const item of items) yield { id: item.id, ...item.data };
       },
@@ -116,12 +119,15 @@ export function createQuayside(options: QuaysideOptions): Quayside {
         };
         const items = follow<{ id: string; data: LogEntry }>(
           (callbacks) => api.hosting.deployments.logs.subscribe(input, callbacks),
-          signal,
+          endOf(signal),
         );
         for await (const item of items) yield { ...item.data, id: item.id };
       },
     },
-    close: () => socket?.close(),
+    close() {
+      closing.abort();
+      socket?.close();
+    },
   };
 }
 

@@ -20,6 +20,8 @@ export class QuaysideError extends TRPCClientError<AppRouter> implements Quaysid
   readonly retryAfterMs: number | null;
   constructor(message: string, fields: QuaysideErrorFields, cause?: unknown) {
     super(message, cause instanceof Error ? { cause } : {});
+    // Its constructor makes every error one of its own class.
+    Object.setPrototypeOf(this, new.target.prototype);
     this.name = new.target.name;
     this.code = fields.code;
     this.status = fields.status;

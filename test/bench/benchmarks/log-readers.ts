@@ -67,7 +67,7 @@ export const logReaders: Benchmark = {
 };
 
 function figuresOf(results: ReadersResult[], memory: { before: number; connected: number; after: number }): Figure[] {
-  const total = (field: "perfect" | "missing" | "doubled" | "cut") =>
+  const total = (field: "perfect" | "missing" | "doubled" | "cut" | "unanswered") =>
     results.reduce((sumSoFar, result) => sumSoFar + result[field], 0);
   const delays = sum(results.map((result) => result.delays));
   const wanted = READERS_OF_A_KIND * KINDS.length;
@@ -81,7 +81,7 @@ function figuresOf(results: ReadersResult[], memory: { before: number; connected
       value: total("perfect"),
       unit: "readers",
       target: { rule: "at least", value: wanted },
-      note: `of ${wanted}; ${total("missing")} lines missing, ${total("doubled")} doubled, ${total("cut")} cut off`,
+      note: `of ${wanted}; ${total("missing")} lines missing, ${total("doubled")} doubled, ${total("cut")} cut off, ${total("unanswered")} never answered`,
     },
     { figure: "delivery to 1,000 readers, p50", value: percentile(delays, 0.5), unit: "ms", note: byKind.join("; ") },
     { figure: "delivery to 1,000 readers, p99", value: percentile(delays, 0.99), unit: "ms" },

@@ -7,6 +7,7 @@ import { count } from "./statistics.ts";
 
 const AT_ONCE = 25;
 const POLL_MS = 50;
+const ANSWER_LIMIT_MS = 10_000;
 const LINE = /"line":"line (\d+) (\d+)"/;
 
 interface Reader {
@@ -14,6 +15,7 @@ interface Reader {
   missing: number;
   doubled: number;
   cut: boolean;
+  answered: boolean;
 }
 
 process.on("disconnect", () => process.exit(0));
@@ -23,15 +25,17 @@ process.once("message", async (job: ReadersJob) => {
   const open = job.kind === "sse" ? openSse : openWebSocket;
   for (let opened = 0; opened < job.readers; opened += AT_ONCE) {
     const group = Array.from({ length: Math.min(AT_ONCE, job.readers - opened) }, () => {
-      const reader = { next: 1, missing: 0, doubled: 0, cut: false };
+      const reader = { next: 1, missing: 0, doubled: 0, cut: false, answered: false };
       readers.push(reader);
-      return open(job, reader, (text) => take(reader, text, delays));
+      return open(job, reader, (text) => take(reader, text, delays)).then(() => {
+        reader.answered = true;
+      });
     });
-    await Promise.all(group);
+    await Promise.race([Promise.all(group), new Promise((resolve) => setTimeout(resolve, ANSWER_LIMIT_MS))]);
   }
   process.send?.("connected");
   const deadline = performance.now() + job.timeoutMs;
-  while (readers.some(({ next }) => next <= job.lines) && performance.now() < deadline) {
+  while (readers.some(({ next, answered }) => answered && next <= job.lines) && performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   const perfect = readers.filter(({ next, missing, doubled }) => next > job.lines && missing === 0 && doubled === 0);
@@ -40,6 +44,7 @@ process.once("message", async (job: ReadersJob) => {
     missing: readers.reduce((sum, { next, missing }) => sum + missing + Math.max(0, job.lines + 1 - next), 0),
     doubled: readers.reduce((sum, { doubled }) => sum + doubled, 0),
     cut: readers.filter(({ cut }) => cut).length,
+    unanswered: readers.filter(({ answered }) => !answered).length,
     delays,
   };
   process.send?.(result);

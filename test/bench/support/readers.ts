@@ -18,5 +18,7 @@ export interface ReadersResult {
   doubled: number;
   /** Connections that the server ended. */
   cut: number;
+  /** Readers whose subscription was not answered in time. */
+  unanswered: number;
   delays: Histogram;
 }

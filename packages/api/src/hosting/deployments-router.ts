@@ -18,6 +18,7 @@ import {
 import { tracked } from "@trpc/server";
 import { z } from "zod";
 import { procedure, router } from "../platform/procedure.ts";
+import type { RequestContext } from "../platform/request-context.ts";
 
 const tags = ["Deployments"];
 const reading = { auth: "caller", errors: "plain", kind: "json", scope: "read", status: 200 } as const;
@@ -107,7 +108,10 @@ export const deploymentsRouter = router({
     })
     .input(streamInput)
     .subscription(async ({ ctx, input, signal }) =>
-      tracking(await followDeployment(ctx, input, signal ?? never()), ({ status, message }) => ({ status, message })),
+      tracking(ctx, await followDeployment(ctx, input, signal ?? never()), ({ status, message }) => ({
+        status,
+        message,
+      })),
     ),
 
   logs: procedure
@@ -127,13 +131,20 @@ export const deploymentsRouter = router({
     .input(logsInput)
     .subscription(async ({ ctx, input, signal }) => {
       const lines = await readLogs(ctx, { ...input, follow: input.follow === "1" }, signal ?? never());
-      return tracking(lines, ({ at, component, stream, line }) => ({ at, component, stream, line }));
+      return tracking(ctx, lines, ({ at, component, stream, line }) => ({ at, component, stream, line }));
     }),
 });
 
 /** Rows with their ids as tRPC tracks them, so that a client that reconnects goes on after the last one. */
-async function* tracking<Row extends { id: number }, Data>(rows: AsyncGenerator<Row>, dataOf: (row: Row) => Data) {
-  for await (const row of rows) yield tracked(String(row.id), dataOf(row));
+async function* tracking<Row extends { id: number }, Data>(
+  ctx: RequestContext,
+  rows: AsyncGenerator<Row>,
+  dataOf: (row: Row) => Data,
+) {
+  for await (const row of rows) {
+    yield tracked(String(row.id), dataOf(row));
+    await ctx.untilWritable();
+  }
 }
 
 function never(): AbortSignal {

@@ -48,7 +48,8 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
   } catch (error) {
     throw asTrpcError(error);
   }
-  const result = await next({ ctx: own });
+  // Handed a context, tRPC makes a copy of it; what a REST call leaves in its own, such as a status, must be found there.
+  const result = await (own === ctx ? next() : next({ ctx: own }));
   if (!result.ok) throw asTrpcError(result.error);
   return result;
 });

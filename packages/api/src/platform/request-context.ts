@@ -25,6 +25,8 @@ export interface RequestContext extends Context {
   cookies: string[];
   /** The door has let the request in already; a tRPC batch passes it once a call. */
   admitted: boolean;
+  /** Resolves when the caller has taken enough of what a stream said; HTTP sees to that by itself. */
+  untilWritable(): Promise<void>;
   /** HTTP status in place of the route's own, as for a health check that found a fault. */
   status: number | null;
 }
@@ -47,6 +49,7 @@ export function createRequestContext(services: Services, facts: RequestFacts): R
     rate: null,
     cookies: [],
     admitted: false,
+    untilWritable: () => Promise.resolve(),
     status: null,
   };
 }

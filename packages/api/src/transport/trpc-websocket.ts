@@ -10,6 +10,8 @@ const MAX_MESSAGE_BYTES = 1_048_576;
 const MAX_BATCH_SIZE = 20;
 /** A reader with more than this unsent is cut off; it reconnects and goes on after the last event that it saw. */
 const MAX_UNSENT_BYTES = 1_048_576;
+/** Streams wait while more than this is unsent, so that a burst cuts off nobody who reads. */
+const STREAM_UNSENT_BYTES = 262_144;
 const PING_INTERVAL_MS = 30_000;
 const PONG_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 5_000;
@@ -35,7 +37,10 @@ export function attachTrpcWebSocket(options: TrpcWebSocketOptions): TrpcWebSocke
     router: appRouter,
     maxBatchSize: MAX_BATCH_SIZE,
     keepAlive: { enabled: true, pingMs: PING_INTERVAL_MS, pongWaitMs: PONG_TIMEOUT_MS },
-    createContext: ({ req, info }) => options.createContext(req, info.connectionParams?.token ?? null),
+    createContext: ({ req, res: client, info }) => ({
+      ...options.createContext(req, info.connectionParams?.token ?? null),
+      untilWritable: () => untilWritable(client),
+    }),
     onError: ({ error, ctx }) => options.onError(error, toPublicError(error), ctx),
   });
   return {
@@ -50,17 +55,39 @@ export function attachTrpcWebSocket(options: TrpcWebSocketOptions): TrpcWebSocke
   };
 }
 
+const waiting = new WeakMap<WebSocket, Set<() => void>>();
+
 /** tRPC does not wait for a slow client; what piles up is memory. */
 function limitUnsent(client: WebSocket): void {
-  const send = client.send.bind(client) as (...args: unknown[]) => void;
-  client.send = (...args: unknown[]) => {
+  const waiters = new Set<() => void>();
+  waiting.set(client, waiters);
+  const wake = () => {
+    for (const waiter of waiters) waiter();
+  };
+  client.once("close", wake);
+  const send = client.send.bind(client) as (data: string, sent: () => void) => void;
+  client.send = (data: unknown) => {
     if (client.bufferedAmount > MAX_UNSENT_BYTES) {
       client.close(TRY_AGAIN_LATER, "reading too slowly; resume by id");
       client.terminate();
       return;
     }
-    send(...args);
+    send(data as string, wake);
   };
+}
+
+function untilWritable(client: WebSocket): Promise<void> {
+  const writable = () => client.readyState !== client.OPEN || client.bufferedAmount <= STREAM_UNSENT_BYTES;
+  const waiters = waiting.get(client);
+  if (!waiters || writable()) return Promise.resolve();
+  return new Promise((resolve) => {
+    const waiter = () => {
+      if (!writable()) return;
+      waiters.delete(waiter);
+      resolve();
+    };
+    waiters.add(waiter);
+  });
 }
 
 async function allClosed(wss: WebSocketServer): Promise<void> {

@@ -1,5 +1,5 @@
 import { appRouter } from "@quayside/api";
-import { type ErrorStyle, type ProcedureMeta } from "@quayside/contracts";
+import type { ErrorStyle, ProcedureMeta } from "@quayside/contracts";
 import { generateOpenApiDocument, type OpenApiRouter } from "trpc-openapi";
 import { z } from "zod";
 import type { Route, RouteTable } from "../dispatch/route-table.ts";

@@ -108,14 +108,12 @@ async function ensureApp(tx: Database, ctx: Context, project: typeof projects.$i
     WHERE organization_id = ${organizationId} AND deleted_at IS NULL AND slug LIKE ${`${project.slug.slice(0, 240)}%`}`;
   const slug = numberedSlug(project.slug, new Set(row?.taken ?? []));
   await tx.orm.insert(apps).values({ id, organizationId, projectId: project.id, slug, createdAt: ctx.clock.now() });
-  await tx.orm
-    .insert(appDomains)
-    .values({
-      hostName: await freeHostName(tx, ctx, organizationId, slug),
-      organizationId,
-      appId: id,
-      component: "web",
-    });
+  await tx.orm.insert(appDomains).values({
+    hostName: await freeHostName(tx, ctx, organizationId, slug),
+    organizationId,
+    appId: id,
+    component: "web",
+  });
   return id;
 }
 

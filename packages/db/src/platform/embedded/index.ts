@@ -9,7 +9,6 @@ import { dropOwnership, hasLivingOwner, takeOwnership } from "./owner.ts";
 import { findRunning, type Postmaster } from "./process.ts";
 import { launchServer, logFile, stopServer } from "./server.ts";
 
-
 export interface EmbeddedPostgresOptions {
   /** Folder for the database alone; created when missing. Relative paths count from the working directory. */
   dataDir: string;
