@@ -29,6 +29,7 @@ export async function* follow<T>(
   };
   const subscription = subscribe({
     onData(item) {
+      if (ended) return;
       waiting.push(item);
       if (waiting.length > MAX_WAITING_ITEMS)
         finish(new Error("The reader fell too far behind; resume by the last id."));

@@ -109,12 +109,12 @@ test("a pool that stops lets a running job finish", async () => {
 
 test("a job that does not finish in time is told to, and is free for the next worker", async () => {
   const running = Promise.withResolvers<void>();
-  const { pool } = await startPool(
+  const { pool, outcomes } = await startPool(
     {
-      "platform.prune_expired": (_payload, signal) => {
+      "platform.prune_expired": (_payload, { stopping }) => {
         running.resolve();
         return new Promise((_resolve, reject) =>
-          signal.addEventListener("abort", () => reject(new Error("cut short"))),
+          stopping.addEventListener("abort", () => reject(new Error("cut short"))),
         );
       },
     },
@@ -123,7 +123,8 @@ test("a job that does not finish in time is told to, and is free for the next wo
   await addJob("platform.prune_expired", {});
   await running.promise;
   await pool.stop();
-  expect(await jobs()).toMatchObject([{ locked_by: null }]);
+  expect(outcomes).toEqual(["platform.prune_expired failed"]);
+  expect(await jobs()).toMatchObject([{ locked_by: null, last_error: expect.stringContaining("cut short") }]);
 });
 
 test("the name under which a pool registers is the one that its jobs are locked by", async () => {
