@@ -8,7 +8,10 @@ function source() {
   const state: { callbacks: Callbacks | null; unsubscribed: number } = { callbacks: null, unsubscribed: 0 };
   const subscribe = (callbacks: Callbacks) => {
     state.callbacks = callbacks;
-    return { unsubscribe: () => void (state.unsubscribed += 1) };
+    const unsubscribe = () => {
+      state.unsubscribed += 1;
+    };
+    return { unsubscribe };
   };
   return { state, subscribe };
 }

@@ -182,7 +182,7 @@ test("a made-up last id beyond every row gets new rows, and spoils nothing for t
   const { broker, table, feeds } = setUp();
   table.insert(5);
   const honest = new Reader(feeds, table);
-  const bogus = new Reader(feeds, table, 999_999_999_999_999_999);
+  const bogus = new Reader(feeds, table, Number.MAX_SAFE_INTEGER);
   await until("the honest reader is up to date", () => honest.seen.length === 5);
   table.insert();
   broker.announce(table.channel);
