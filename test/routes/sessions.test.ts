@@ -104,7 +104,8 @@ describe("signing in elsewhere", () => {
     const dataDir = await mkdtemp(join(tmpdir(), "quayside-test-"));
     const env = { ...SECRETS, DATABASE_URL: quayside.databaseUrl, DATA_DIR: dataDir, PORT: "0", APPS_PORT: "0" };
     const configuration = await loadConfiguration({ projectRoot: dataDir, env: { ...env, REGISTRY_AUTH_MODE: "sso" } });
-    const started = await startQuayside(configuration, "api", pino({ level: "silent" }), "0.0.0-test");
+    const log = pino({ level: "silent" });
+    const started = await startQuayside(configuration, "api", { log, requestLog: log }, "0.0.0-test");
     try {
       const response = await fetch(`http://127.0.0.1:${started.port}/-/v1/login`, {
         method: "POST",

@@ -74,7 +74,7 @@ export async function startTestQuayside(
   });
   const { config } = configuration;
   const log = pino({ level: config.LOG_LEVEL });
-  const quayside = await startQuayside(configuration, role, log, "0.0.0-test");
+  const quayside = await startQuayside(configuration, role, { log, requestLog: log }, "0.0.0-test");
   const baseUrl = `http://127.0.0.1:${quayside.port}`;
   const call = (method: string, path: string, options: CallOptions = {}) => callJson(baseUrl, method, path, options);
   const signIn = async (username: string, password: string) => {

@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { appRouter, type PublicError, type RequestContext, toPublicError } from "@quayside/api";
 import { type Area, PlatformError } from "@quayside/contracts";
-import express, { type Express, type NextFunction, type Request, type Response } from "express";
+import express, { type NextFunction, type Request, type Response } from "express";
 import { allowOrigins } from "./cors.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { errorStyleOfPath } from "./dispatch/render-error.ts";
@@ -29,17 +29,14 @@ export interface RestFacadeOptions {
 }
 
 /** The outer door: documented REST paths, tRPC, docs, and a 404 in the style of the area that was asked. */
-export function createRestFacade(options: RestFacadeOptions): Express {
+export function createRestFacade(options: RestFacadeOptions): RequestListener {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   const table = buildRouteTable(options.areas);
   const dispatch = createDispatcher({ ...options, table, pingIntervalMs: options.pingIntervalMs ?? PING_INTERVAL_MS });
 
-  if (options.corsAllowedOrigins.length > 0) app.use(allowOrigins(options.corsAllowedOrigins));
-  app.use((req, res, next) => {
-    if (!dispatch(req, res)) next();
-  });
+  const cors = options.corsAllowedOrigins.length > 0 ? allowOrigins(options.corsAllowedOrigins) : null;
   app.use((req, res, next) => {
     if (!req.url.startsWith(TRPC_PREFIX)) return next();
     const path = req.url.slice(TRPC_PREFIX.length).split("?", 1)[0] ?? "";
@@ -51,7 +48,14 @@ export function createRestFacade(options: RestFacadeOptions): Express {
   app.get("/", (_req, res) => res.redirect(302, "/docs"));
   app.use((req, res) => refuse(options, req, res, isDecodable(req.path) ? notFound(req) : new URIError()));
   app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => refuse(options, req, res, error));
-  return app;
+  return (req, res) => {
+    // Documented paths do not pass through Express: it gives them nothing, and its set-up costs as much as a small one.
+    const serve = () => {
+      if (!dispatch(req, res)) app(req, res);
+    };
+    if (cors) cors(req, res, serve);
+    else serve();
+  };
 }
 
 /** A label of few values: clients choose what they call. */

@@ -24,7 +24,7 @@ export async function runProcess(roleName: string): Promise<void> {
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   }
-  const { log, flush } = createLog(configuration.config.LOG_LEVEL, process.stdout.isTTY === true);
+  const { log, requestLog, flush } = createLog(configuration.config.LOG_LEVEL, process.stdout.isTTY === true);
   const { version } = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8")) as { version: string };
   // A signal during the start waits for its end, so that nothing half-started is left behind.
   let early: NodeJS.Signals | null = null;
@@ -35,7 +35,7 @@ export async function runProcess(roleName: string): Promise<void> {
   process.on("SIGINT", remember);
   let quayside: Quayside;
   try {
-    quayside = await startQuayside(configuration, role, log, version);
+    quayside = await startQuayside(configuration, role, { log, requestLog }, version);
   } catch (error) {
     log.debug({ err: error }, "start failed");
     flush();

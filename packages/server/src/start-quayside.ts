@@ -40,7 +40,7 @@ export interface Quayside {
 export async function startQuayside(
   configuration: Configuration,
   role: ProcessRole,
-  log: Logger,
+  { log, requestLog }: { log: Logger; requestLog: Logger },
   version: string,
 ): Promise<Quayside> {
   const { config, dataDir } = configuration;
@@ -68,7 +68,7 @@ export async function startQuayside(
     if (role !== "api") await startWorkers({ configuration, services, url: database.url, log, metrics, undo, serving });
     let port: number | null = null;
     if (role !== "worker") {
-      const api = await startApiRole(services, log, metrics);
+      const api = await startApiRole(services, { log, requestLog }, metrics);
       serving.push(() => api.stop());
       port = api.port;
     }

@@ -83,26 +83,14 @@ async function answer(
     const request = { key, route: `${route.method} ${route.path}`, scope, body };
     const outcome = await runIdempotently(reply.ctx, request, async () => ({
       status: route.rest.status,
-      body: JSON.stringify(await call(reply.ctx, route, input, undefined)),
+      body: JSON.stringify(await route.invoke(reply.ctx, input)),
     }));
     sendJson(reply, outcome.status, outcome.body, outcome.replayed ? { "Idempotency-Replayed": "true" } : {});
     return;
   }
-  const output = await call(reply.ctx, route, input, undefined);
+  const output = await route.invoke(reply.ctx, input);
   if (route.rest.status === 204) sendEmpty(reply, 204);
   else sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output));
-}
-
-function call(ctx: RequestContext, route: Route, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-  const invoke = route.procedure as unknown as (options: object) => Promise<unknown>;
-  return invoke({
-    ctx,
-    path: route.procedurePath,
-    type: route.procedure._def.type,
-    getRawInput: async () => input,
-    signal,
-    batchIndex: 0,
-  });
 }
 
 async function stream(
@@ -119,7 +107,7 @@ async function stream(
   try {
     const lastEventId = req.headers["last-event-id"];
     const wanted = typeof lastEventId === "string" ? { ...(input as object), lastEventId } : input;
-    const items = (await call(reply.ctx, route, wanted, abort.signal)) as AsyncIterable<unknown>;
+    const items = (await route.invoke(reply.ctx, wanted, abort.signal)) as AsyncIterable<unknown>;
     if (reply.head) return sendEmpty(reply, 200);
     const wantsEvents = route.rest.kind === "sse" || /\btext\/event-stream\b/.test(req.headers.accept ?? "");
     if (!wantsEvents) return await sendLogLines(reply, items, abort.signal);

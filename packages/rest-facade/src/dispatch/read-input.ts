@@ -104,9 +104,15 @@ function readBody(req: IncomingMessage, maxBytes: number): Promise<string> {
       const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
       resolve(body.toString("utf8"));
     });
-    req.on("error", () => reject(new PlatformError("malformed_body", "The body ended before it was complete.")));
-    req.on("close", () => reject(new PlatformError("malformed_body", "The body ended before it was complete.")));
+    req.on("error", () => reject(cutShort()));
+    req.on("close", () => {
+      if (!req.complete) reject(cutShort());
+    });
   });
+}
+
+function cutShort(): PlatformError {
+  return new PlatformError("malformed_body", "The body ended before it was complete.");
 }
 
 function tooLarge(maxBytes: number): PlatformError {

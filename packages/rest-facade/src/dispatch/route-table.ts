@@ -4,6 +4,7 @@ import type { AnyProcedure } from "@trpc/server";
 import findMyWay from "find-my-way";
 import { z } from "zod";
 import { type Coercion, coercionOf } from "./coerce.ts";
+import { createInvoke, type Invoke } from "./invoke.ts";
 
 /** One documented REST path and the procedure behind it. */
 export interface Route {
@@ -14,6 +15,7 @@ export interface Route {
   path: string;
   openapi: NonNullable<ProcedureMeta["openapi"]>;
   rest: RestMeta;
+  invoke: Invoke;
   hasInput: boolean;
   coercions: ReadonlyMap<string, Coercion>;
 }
@@ -33,7 +35,10 @@ export interface RouteTable {
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 const MAX_PARAM_LENGTH = 1_024;
 
-/** The paths of the areas that this process serves. Built once from the procedures' meta, the single source of method, path, status, security and error style. */
+/**
+ * The paths of the areas that this process serves. Built once from the procedures' meta, the single source of method,
+ * path, status, security and error style.
+ */
 export function buildRouteTable(areas: readonly Area[] = AREAS): RouteTable {
   const finder = findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: MAX_PARAM_LENGTH });
   const routes: Route[] = [];
@@ -64,6 +69,7 @@ function routeOf(procedurePath: string, procedure: Route["procedure"]): Route | 
     path: meta.openapi.path,
     openapi: meta.openapi,
     rest: meta.rest,
+    invoke: createInvoke(procedurePath, procedure),
     hasInput: input !== undefined,
     coercions: input instanceof z.ZodObject ? coercionOf(input) : new Map(),
   };

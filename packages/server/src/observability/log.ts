@@ -10,6 +10,8 @@ const REDACTED = SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name
 
 export interface ServerLog {
   log: Logger;
+  /** For the line of each request, whose fields are fixed and carry no secret: it goes without the search for them. */
+  requestLog: Logger;
   /** Writes what is buffered; call before the process ends. */
   flush(): void;
 }
@@ -19,13 +21,15 @@ export function createLog(level: string, terminal: boolean): ServerLog {
   const options = { level, redact: { paths: REDACTED, censor: "[hidden]" }, base: null };
   if (terminal) {
     const stream = pretty({ sync: true, colorize: true, translateTime: "HH:MM:ss.l", singleLine: true });
-    return { log: pino(options, stream), flush() {} };
+    const log = pino(options, stream);
+    return { log, requestLog: log, flush() {} };
   }
   const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
   const timer = setInterval(() => destination.flush(), FLUSH_INTERVAL_MS);
   timer.unref();
   return {
     log: pino(options, destination),
+    requestLog: pino({ level, base: null }, destination),
     flush() {
       try {
         destination.flushSync();

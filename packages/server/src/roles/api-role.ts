@@ -26,7 +26,11 @@ export interface ApiRole {
 }
 
 /** Serves REST, tRPC over HTTP and WebSocket, docs, probes and metrics on one port. */
-export async function startApiRole(services: Services, log: Logger, metrics: Metrics): Promise<ApiRole> {
+export async function startApiRole(
+  services: Services,
+  { log, requestLog }: { log: Logger; requestLog: Logger },
+  metrics: Metrics,
+): Promise<ApiRole> {
   const { config } = services;
   const trusted = blockListOf(config.TRUSTED_PROXIES);
   const stopping = new AbortController();
@@ -69,7 +73,7 @@ export async function startApiRole(services: Services, log: Logger, metrics: Met
       const method = req.method ?? "";
       metrics.requestDone(route, method, res.statusCode, durationMs / 1_000);
       const principal = ctx.principal ?? ctx.asked;
-      log.info(
+      requestLog.info(
         {
           requestId: ctx.requestId,
           method,
