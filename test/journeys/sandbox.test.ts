@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openApp } from "../support/apps.ts";
@@ -27,7 +28,7 @@ describe.skipIf(isMissing("bwrap"))("an app of an organization that nobody trust
   let secretFile: string;
 
   beforeAll(async () => {
-    quayside = await startTestQuayside();
+    quayside = await startTestQuayside({ GIT_LOCAL_ROOTS: tmpdir() });
     repository = createRepository();
     tenant = (await quayside.makeKey((await quayside.signUp("tenant")).token)).secret;
     secretFile = join(quayside.dataDir, "secret.txt");

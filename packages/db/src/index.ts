@@ -5,3 +5,4 @@ export { type Database, type DatabasePool, openDatabase, withTransaction } from 
 export { startEmbeddedPostgres } from "./platform/embedded/index.ts";
 export { migrateDatabase } from "./platform/migrate-database.ts";
 export * from "./platform/schema.ts";
+export { endStuckConnections, watchForStuckConnections } from "./platform/stuck-connections.ts";

@@ -21,6 +21,7 @@ export function childEnv(parts: ChildEnvParts): Record<string, string> {
     }
   }
   return {
+    ...networkSettings(),
     PATH: parts.path.join(delimiter),
     HOME: parts.home,
     LANG: "C.UTF-8",
@@ -30,4 +31,12 @@ export function childEnv(parts: ChildEnvParts): Record<string, string> {
     ...parts.owner,
     ...parts.fixed,
   };
+}
+
+/** How this machine reaches the network. Without these a build behind a proxy or a company's certificate cannot install. */
+const NETWORK_SETTINGS = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
+function networkSettings(): Record<string, string> {
+  const names = [...NETWORK_SETTINGS, ...NETWORK_SETTINGS.map((name) => name.toLowerCase())];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name] ?? ""]] : [])));
 }

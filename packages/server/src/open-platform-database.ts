@@ -7,6 +7,8 @@ import type { Configuration } from "./configuration/load-configuration.ts";
 export interface PlatformDatabase {
   url: string;
   note: string | null;
+  /** Port of the embedded database; null for one that is somebody else's. */
+  embeddedPort: number | null;
   stop(): Promise<void>;
 }
 
@@ -26,11 +28,12 @@ export async function openPlatformDatabase(configuration: Configuration, log: Lo
 
 async function findDatabase(configuration: Configuration, log: Logger): Promise<PlatformDatabase> {
   const { config, dataDir, databasePassword } = configuration;
-  if (config.DATABASE_URL !== undefined) return { url: config.DATABASE_URL, note: null, stop: async () => {} };
+  if (config.DATABASE_URL !== undefined)
+    return { url: config.DATABASE_URL, note: null, embeddedPort: null, stop: async () => {} };
   const embedded = await startEmbeddedPostgres({
     dataDir: join(dataDir, "postgres"),
     password: databasePassword,
     onLog: (line) => log.debug({ postgres: line }, "database"),
   });
-  return { url: embedded.url, note: embedded.note, stop: () => embedded.stop() };
+  return { url: embedded.url, note: embedded.note, embeddedPort: embedded.port, stop: () => embedded.stop() };
 }

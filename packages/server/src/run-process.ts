@@ -48,6 +48,11 @@ export async function runProcess(roleName: string): Promise<void> {
   process.off("SIGTERM", remember);
   process.off("SIGINT", remember);
   stopOnSignals(quayside, log, flush);
+  void quayside.databaseGone.then(() => {
+    log.error({}, "the embedded database has died; ending, so that the next start brings it back");
+    process.exitCode = 1;
+    process.kill(process.pid, "SIGTERM");
+  });
   if (early) process.kill(process.pid, early);
 }
 
@@ -73,7 +78,7 @@ function stopOnSignals(
       clearTimeout(late);
       log.info({}, "stopped");
       flush();
-      process.exit(0);
+      process.exit();
     });
   };
   process.on("SIGTERM", stop);

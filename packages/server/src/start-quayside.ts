@@ -14,7 +14,7 @@ import {
   type Services,
   systemContext,
 } from "@quayside/core";
-import { openDatabase } from "@quayside/db";
+import { openDatabase, watchForStuckConnections } from "@quayside/db";
 import { createLocalRuntime, explainRefusedBranch, explainRefusedRepo } from "@quayside/runtime";
 import { commonHandlers, ProcessRegistry, RECURRING, startWorkerPool } from "@quayside/workers";
 import type { Logger } from "pino";
@@ -23,6 +23,7 @@ import { createMetrics } from "./observability/metrics.ts";
 import { openPlatformDatabase } from "./open-platform-database.ts";
 import { startApiRole } from "./roles/api-role.ts";
 import { HostRole } from "./roles/host-role.ts";
+import { watchDatabase } from "./watch-database.ts";
 
 export type ProcessRole = "all" | "api" | "worker";
 
@@ -32,6 +33,8 @@ export interface Quayside {
   /** One sentence for the operator about where the embedded database is, when it is not where expected. */
   databaseNote: string | null;
   adminCreated: boolean;
+  /** Resolves when the embedded database has died: the process must end, and its next start brings everything back. */
+  databaseGone: Promise<void>;
   /** Finishes requests and jobs within 25 seconds, then lets go of everything. */
   stop(): Promise<void>;
 }
@@ -54,6 +57,8 @@ export async function startQuayside(
     mkdirSync(dataDir, { recursive: true, mode: 0o711 });
     const database = await openPlatformDatabase(configuration, log);
     undo.push(() => database.stop());
+    const gone = Promise.withResolvers<void>();
+    if (database.embeddedPort !== null) undo.push(watchDatabase(database.embeddedPort, gone.resolve));
     const services = await createServices(configuration, database.url, role, log, version, undo);
     const outcome = await bootstrapAdmin(systemContext(services, "start"), {
       user: config.BOOTSTRAP_ADMIN_USER,
@@ -72,7 +77,7 @@ export async function startQuayside(
       serving.push(() => api.stop());
       port = api.port;
     }
-    return { port, databaseNote: database.note, adminCreated: outcome === "created", stop };
+    return { port, databaseNote: database.note, adminCreated: outcome === "created", databaseGone: gone.promise, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -89,6 +94,11 @@ async function createServices(
 ): Promise<Services> {
   const db = openDatabase(url, { poolSize: config.DATABASE_POOL_SIZE, applicationName: `quayside-${role}` });
   undo.push(() => db.close());
+  undo.push(
+    watchForStuckConnections(db, (count) =>
+      log.error({ count }, "database connections hung in mid-statement and were ended"),
+    ),
+  );
   const clock = { now: () => new Date() };
   const broker = await PostgresBroker.open(url, log);
   undo.push(() => broker.close());

@@ -19,6 +19,7 @@ import { tracked } from "@trpc/server";
 import { z } from "zod";
 import { procedure, router } from "../platform/procedure.ts";
 import type { RequestContext } from "../platform/request-context.ts";
+import { type Admission, watchAdmission } from "../platform/watch-admission.ts";
 
 const tags = ["Deployments"];
 const reading = { auth: "caller", errors: "plain", kind: "json", scope: "read", status: 200 } as const;
@@ -107,11 +108,13 @@ export const deploymentsRouter = router({
       rest: { ...reading, kind: "sse", event: "update" },
     })
     .input(streamInput)
-    .subscription(async ({ ctx, input, signal }) =>
-      tracking(ctx, await followDeployment(ctx, input, signal ?? never()), ({ status, message }) => ({
-        status,
-        message,
-      })),
+    .subscription(({ ctx, input, signal }) =>
+      openStream(
+        ctx,
+        signal,
+        (ended) => followDeployment(ctx, input, ended),
+        ({ status, message }) => ({ status, message }),
+      ),
     ),
 
   logs: procedure
@@ -129,24 +132,46 @@ export const deploymentsRouter = router({
       rest: { ...reading, kind: "log", event: "log" },
     })
     .input(logsInput)
-    .subscription(async ({ ctx, input, signal }) => {
-      const lines = await readLogs(ctx, { ...input, follow: input.follow === "1" }, signal ?? never());
-      return tracking(ctx, lines, ({ at, component, stream, line }) => ({ at, component, stream, line }));
-    }),
+    .subscription(({ ctx, input, signal }) =>
+      openStream(
+        ctx,
+        signal,
+        (ended) => readLogs(ctx, { ...input, follow: input.follow === "1" }, ended),
+        ({ at, component, stream, line }) => ({ at, component, stream, line }),
+      ),
+    ),
 });
+
+/** Opens a stream that ends when its reader leaves or the reader's credential does. */
+async function openStream<Row extends { id: number }, Data>(
+  ctx: RequestContext,
+  signal: AbortSignal | undefined,
+  open: (ended: AbortSignal) => Promise<AsyncGenerator<Row>>,
+  dataOf: (row: Row) => Data,
+) {
+  const admission = watchAdmission(ctx, signal ?? new AbortController().signal);
+  try {
+    return tracking(ctx, admission, await open(admission.signal), dataOf);
+  } catch (error) {
+    admission.end();
+    throw error;
+  }
+}
 
 /** Rows with their ids as tRPC tracks them, so that a client that reconnects goes on after the last one. */
 async function* tracking<Row extends { id: number }, Data>(
   ctx: RequestContext,
+  admission: Admission,
   rows: AsyncGenerator<Row>,
   dataOf: (row: Row) => Data,
 ) {
-  for await (const row of rows) {
-    yield tracked(String(row.id), dataOf(row));
-    await ctx.untilWritable();
+  try {
+    for await (const row of rows) {
+      yield tracked(String(row.id), dataOf(row));
+      await ctx.untilWritable();
+    }
+    admission.rethrow();
+  } finally {
+    admission.end();
   }
-}
-
-function never(): AbortSignal {
-  return new AbortController().signal;
 }

@@ -12,6 +12,7 @@ export {
   systemContext,
 } from "./context.ts";
 export { isDatabaseUnavailable } from "./database-errors.ts";
+export { withoutBoundValues } from "./error-text.ts";
 export { Feeds } from "./feeds.ts";
 export { type IdempotentOutcome, runIdempotently } from "./idempotency.ts";
 export { isUuid, randomIds } from "./ids.ts";

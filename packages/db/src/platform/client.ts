@@ -30,13 +30,14 @@ export interface DatabasePool extends Database {
 }
 
 export function openDatabase(url: string, options: { poolSize: number; applicationName: string }): DatabasePool {
-  const client = postgres(url, {
+  // The driver knows options that its types do not name.
+  const settings = {
     max: options.poolSize,
-    idle_timeout: 30,
     connect_timeout: 10,
     onnotice: () => {},
     connection: { application_name: options.applicationName, statement_timeout: 30_000 },
-  });
+  };
+  const client = postgres(url, settings);
   return {
     orm: drizzle(client, { schema, casing: "snake_case" }),
     sql: client,

@@ -1,3 +1,4 @@
+import { withoutBoundValues } from "@quayside/core";
 import pino, { type Logger } from "pino";
 import pretty from "pino-pretty";
 
@@ -16,9 +17,26 @@ export interface ServerLog {
   flush(): void;
 }
 
+/** Errors as pino writes them, without the values of the statements that failed. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const described = pino.stdSerializers.err(error);
+  return {
+    type: described.type,
+    message: withoutBoundValues(described.message),
+    stack: withoutBoundValues(described.stack),
+    ...(described["code"] === undefined ? {} : { code: described["code"] }),
+  };
+}
+
 /** JSON lines, or readable lines on a terminal. */
 export function createLog(level: string, terminal: boolean): ServerLog {
-  const options = { level, redact: { paths: REDACTED, censor: "[hidden]" }, base: null };
+  const options = {
+    level,
+    redact: { paths: REDACTED, censor: "[hidden]" },
+    base: null,
+    serializers: { err: describeError },
+  };
   if (terminal) {
     const stream = pretty({ sync: true, colorize: true, translateTime: "HH:MM:ss.l", singleLine: true });
     const log = pino(options, stream);

@@ -75,21 +75,31 @@ export class HostRole {
     }, RETRY_MS);
   }
 
-  async #take(): Promise<boolean> {
+  /** A connection that holds the role's lock, or null when another process has it. */
+  async #lock(): Promise<pg.Client | null> {
     const client = new pg.Client({
       connectionString: this.#options.connectionString,
       application_name: "quayside-host",
       keepAlive: true,
     });
     client.on("error", () => {});
-    await client.connect();
+    try {
+      await client.connect();
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
     const { rows } = await client.query<{ free: boolean }>("SELECT pg_try_advisory_lock(hashtext($1)) AS free", [
       LOCK_NAME,
     ]);
-    if (!rows[0]?.free || this.#stopping) {
-      await client.end();
-      return false;
-    }
+    if (rows[0]?.free && !this.#stopping) return client;
+    await client.end();
+    return null;
+  }
+
+  async #take(): Promise<boolean> {
+    const client = await this.#lock();
+    if (!client) return false;
     try {
       await this.#play(client);
     } catch (error) {
@@ -124,7 +134,29 @@ export class HostRole {
   #lost(): void {
     if (this.#stopping || !this.#held) return;
     this.#options.log.warn({}, "the connection that holds the releases of this machine was lost");
-    this.#work = this.#release("keep").then(() => this.#waitAndTake());
+    this.#work = this.#takeAgain();
+  }
+
+  /**
+   * The apps keep serving while the database is away: what runs is left alone until it is known who owns it. Only when
+   * another process took the role meanwhile does this one let go.
+   */
+  async #takeAgain(): Promise<void> {
+    while (!this.#stopping && this.#held) {
+      try {
+        const client = await this.#lock();
+        if (!client) break;
+        this.#held.client = client;
+        client.on("end", () => this.#lost());
+        this.#options.log.info({}, "this process still owns the releases of this machine");
+        return;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+    if (this.#stopping) return;
+    await this.#release("keep");
+    this.#waitAndTake();
   }
 
   async #release(mode: "keep" | "stop"): Promise<void> {

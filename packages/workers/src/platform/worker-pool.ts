@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { type JobName, type JobPayload, jobPayloads } from "@quayside/contracts";
-import type { Log } from "@quayside/core";
+import { type Log, withoutBoundValues } from "@quayside/core";
 import {
   type CronItem,
   Logger,
@@ -16,6 +16,7 @@ import type { ProcessRegistry } from "./process-registry.ts";
 /** A job gets this long to finish when the process stops; then its signal aborts, and it is given back. */
 const GRACE_MS = 15_000;
 const SPARE_CONNECTIONS = 3;
+const RESTART_DELAY_MS = 2_000;
 
 interface JobRun {
   /** 1 for the first try. */
@@ -61,26 +62,42 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   events.on("pool:create", ({ workerPool }) => {
     options.registry.addPool((workerPool as unknown as { id: string }).id).then(registered.resolve, registered.reject);
   });
-  const runner: Runner = await run({
-    pgPool,
-    taskList: taskListOf(options),
-    parsedCronItems: parseCronItems([...(options.cron ?? [])]),
-    noHandleSignals: true,
-    logger: quietLogger(log),
-    events,
-    preset: {
-      worker: {
-        concurrentJobs: concurrency,
-        // Without these a job that finishes while the process stops stays locked and runs again four hours later.
-        completeJobBatchDelay: 0,
-        failJobBatchDelay: 0,
-        gracefulShutdownAbortTimeout: options.graceMs ?? GRACE_MS,
+  const start = (): Promise<Runner> =>
+    run({
+      pgPool,
+      taskList: taskListOf(options),
+      parsedCronItems: parseCronItems([...(options.cron ?? [])]),
+      noHandleSignals: true,
+      logger: quietLogger(log),
+      events,
+      preset: {
+        worker: {
+          concurrentJobs: concurrency,
+          // Without these a job that finishes while the process stops stays locked and runs again four hours later.
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+          gracefulShutdownAbortTimeout: options.graceMs ?? GRACE_MS,
+        },
       },
-    },
-  });
+    });
+  let stopping = false;
+  let runner = await start();
+  // A pool gives up when the database is away for long; then another one takes its place.
+  const keepRunning = async () => {
+    while (!stopping) {
+      await runner.promise.catch((error: unknown) =>
+        log.warn({ err: error }, "a worker pool gave up; starting another"),
+      );
+      if (stopping) return;
+      await new Promise((resolve) => setTimeout(resolve, RESTART_DELAY_MS));
+      runner = await start().catch(() => runner);
+    }
+  };
+  void keepRunning();
   await registered.promise;
   return {
     async stop() {
+      stopping = true;
       await runner.stop().catch((error: unknown) => log.warn({ err: error }, "a worker pool did not stop cleanly"));
       await pgPool.end().catch(() => {});
     },
@@ -104,7 +121,8 @@ function taskListOf(options: WorkerPoolOptions): TaskList {
           { err: error, job: jobName, attempt: helpers.job.attempts },
           "a job failed; it is tried again",
         );
-        throw error;
+        // Graphile Worker keeps the message in its table and prints it.
+        throw new Error(withoutBoundValues(error instanceof Error ? error.message : String(error)));
       }
     };
   }

@@ -7,7 +7,7 @@ import {
   StepFailure,
 } from "@quayside/contracts";
 import { organizations, projects, releases } from "@quayside/db";
-import { and, eq, ne } from "drizzle-orm";
+import { and, eq, inArray, ne } from "drizzle-orm";
 import { requireSystem } from "../../platform/authorize.ts";
 import type { HostContext } from "../../platform/context.ts";
 import { LOCAL_HOST_CHANNEL } from "../fleet/channels.ts";
@@ -162,6 +162,12 @@ async function planRelease(run: Run): Promise<Plan> {
     .where(eq(projects.id, claim.projectId));
   const repo = row ? fetchableRepo(ctx, claim.projectId, row) : null;
   if (!row || !repo) throw new StepFailure("fetch", "The project no longer has a repository.");
+  if (!row.trusted && ctx.config.GIT_LOCAL_ROOTS === undefined && isLocalPath(repo)) {
+    throw new StepFailure(
+      "fetch",
+      "Repositories by path are for trusted organizations, or below a folder that the operator lists in GIT_LOCAL_ROOTS.",
+    );
+  }
   const sandboxed = !row.trusted;
   if (sandboxed && !(await ctx.runtime.canSandbox())) {
     throw new StepFailure(
@@ -180,13 +186,19 @@ async function planRelease(run: Run): Promise<Plan> {
   };
 }
 
+function isLocalPath(repo: string): boolean {
+  return repo.startsWith("/") || /^file:/i.test(repo);
+}
+
 /** What a worker that died left behind: a process, files, a release that never went live. */
 async function clearEarlierTry(run: Run): Promise<void> {
   const { ctx, claim, agent } = run;
   await ctx.runtime.stopStrays(claim.id);
   await agent.forget(claim.id);
   await ctx.runtime.removeRelease(claim.id);
-  await ctx.db.orm.delete(releases).where(and(eq(releases.id, claim.id), eq(releases.state, "starting")));
+  await ctx.db.orm
+    .delete(releases)
+    .where(and(eq(releases.id, claim.id), inArray(releases.state, ["starting", "removed"])));
 }
 
 async function endBadly(run: Run, error: unknown, stopping: AbortSignal): Promise<void> {

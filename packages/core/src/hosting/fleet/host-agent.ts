@@ -242,6 +242,8 @@ export class HostAgent {
     const [fresh] = await this.#ctx.db.orm.select().from(releases).where(eq(releases.id, row.id));
     const process = processOf(fresh);
     if (process) await this.#ctx.runtime.stopRelease(process, STOP_GRACE_MS);
+    // A child that left its process group still carries the release's mark.
+    await this.#ctx.runtime.stopStrays(row.id);
   }
 
   /** A release that was being started when its worker died, and whose deployment ended since. */
