@@ -120,6 +120,19 @@ while (!existsSync(${JSON.stringify(gate("start"))})) await new Promise((r) => s
     expect(isRunning(firstTry)).toBe(false);
   });
 
+  it("SIGTERM instead: the deployment is given back, and the next process finishes it", async () => {
+    const waiting = `const { existsSync, appendFileSync } = await import("node:fs");
+appendFileSync(${JSON.stringify(gate("pids"))}, process.pid + "\\n");
+while (!existsSync(${JSON.stringify(gate("start"))})) await new Promise((r) => setTimeout(r, 20));`;
+    const id = await app.queue(repository.commit(webApp("new", waiting)));
+    await until("the new release waits at its gate", () => existsSync(gate("pids")));
+    expect(await quayside.stop()).toBe(0);
+    expect(appProcesses()).toEqual([]);
+    openGate("start");
+    await installation.start();
+    await expectNewReleaseAlone(id);
+  });
+
   it("while the old release drains: the new one serves and the old one is stopped", async () => {
     const open = openApp(installation.appsPort, host, "/slow").catch(() => null);
     const id = await app.queue(repository.commit(webApp("new")));

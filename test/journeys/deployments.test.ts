@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isRunning, openApp } from "../support/apps.ts";
 import { createDeployer } from "../support/deploying.ts";
@@ -217,7 +219,7 @@ describe("deploying a git commit", () => {
       const reply = await openApp(quayside.appsPort, host, "/pid").catch(() => null);
       return reply?.status === 200 && Number(reply.text) !== pid;
     });
-    expect(await app.logs(record.id)).toContain("with code 3");
+    await until("its log says how it ended", async () => (await app.logs(record.id)).includes("with code 3"));
   });
 
   it("stops what a deleted project ran and frees its host name", async () => {
@@ -232,6 +234,8 @@ describe("deploying a git commit", () => {
     const page = await openApp(quayside.appsPort, host);
     expect(page.status).toBe(404);
     expect(page.text).toContain(host);
+    const mirror = join(quayside.dataDir, "hosting", "git", `${app.projectId}.git`);
+    await until("what was fetched is gone", () => !existsSync(mirror));
   });
 
   it("gives two organizations with one slug two addresses", async () => {

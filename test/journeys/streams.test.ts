@@ -110,6 +110,17 @@ describe("following a deployment", () => {
     for (const { id } of await next) expect(seen.has(id)).toBe(false);
   });
 
+  it("ends a stream whose key is revoked", async () => {
+    const key = await quayside.makeKey(quayside.adminToken);
+    const stream = await openEventStream(streamUrl(), { authorization: `Bearer ${key.secret}` });
+    const reading = (async () => {
+      for await (const event of stream) expect(event.event).toBe("update");
+    })();
+    await quayside.call("DELETE", `/v1/crm/api-keys/${key.id}`, { token: quayside.adminToken });
+    // The connection is cut; how the client's fetch calls that does not matter.
+    await reading.catch((error: unknown) => expect(error).toBeInstanceOf(TypeError));
+  });
+
   it("gives the lines of a component, and none of one that there is not", async () => {
     expect(await app.logs(deploymentId, "component=web&since=1h")).toContain("listening");
     expect(await app.logs(deploymentId, "component=worker&since=1h")).toBe("");

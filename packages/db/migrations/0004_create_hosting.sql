@@ -10,7 +10,9 @@ CREATE TABLE projects (
   build_config jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  deleted_at timestamptz
+  deleted_at timestamptz,
+  -- When the files of a deleted project were removed.
+  purged_at timestamptz
 );
 -- A deleted project frees its slug.
 CREATE UNIQUE INDEX projects_slug_key ON projects (organization_id, slug) WHERE deleted_at IS NULL;

@@ -23,6 +23,10 @@ export class DataLayout {
     return join(this.gitDirectory, `${safeName(projectId)}.git`);
   }
 
+  projectHome(projectId: string): string {
+    return join(this.dataDir, "homes", safeName(projectId));
+  }
+
   releaseRoot(releaseId: string): string {
     return join(this.dataDir, "releases", safeName(releaseId));
   }
@@ -52,7 +56,7 @@ export class DataLayout {
     if (!this.#isRelease(directory)) return `${resolve(directory)}.home`;
     const note = await readFile(join(dirname(directory), "project"), "utf8").catch(() => null);
     if (note === null) return join(dirname(directory), "home");
-    return join(this.dataDir, "homes", safeName(note));
+    return this.projectHome(note);
   }
 
   /** Environment by which the processes of a release are known, whoever their parent is. Empty for other folders. */

@@ -43,6 +43,11 @@ export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
     async removeRelease(releaseId) {
       await rm(layout.releaseRoot(releaseId), { recursive: true, force: true, maxRetries: 3 });
     },
+    async removeProject(projectId) {
+      for (const folder of [layout.mirror(projectId), layout.projectHome(projectId)]) {
+        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+      }
+    },
     proxy: createAppProxy({ host: options.proxyHost, port: options.proxyPort }),
   };
 }

@@ -132,6 +132,8 @@ export interface Runtime {
   releaseDirectory(releaseId: string): string;
   /** Removes a release's files and output. Harmless when they are gone. */
   removeRelease(releaseId: string): Promise<void>;
+  /** Removes what was fetched and cached for a project. Harmless when it is gone. */
+  removeProject(projectId: string): Promise<void>;
   proxy: AppProxy;
 }
 

@@ -17,7 +17,7 @@ export interface Broker {
 
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 2_000;
-const PROBE_INTERVAL_MS = 5_000;
+const PROBE_INTERVAL_MS = 1_000;
 const PROBE_TIMEOUT_MS = 3_000;
 
 /**

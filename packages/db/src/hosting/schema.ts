@@ -16,6 +16,7 @@ export const projects = pgTable("projects", {
   createdAt: at().notNull().defaultNow(),
   updatedAt: at().notNull().defaultNow(),
   deletedAt: at(),
+  purgedAt: at(),
 });
 
 export const apps = pgTable("apps", {

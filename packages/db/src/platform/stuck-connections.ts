@@ -1,10 +1,10 @@
 import type { Database } from "./client.ts";
 
-const CHECK_INTERVAL_MS = 10_000;
-const STUCK_AFTER_MS = 15_000;
+const CHECK_INTERVAL_MS = 1_000;
+const STUCK_AFTER_MS = 5_000;
 
 /**
- * Ends connections of this platform that PostgreSQL has waited for in the middle of a statement for 15 s. That is a
+ * Ends connections of this platform that PostgreSQL has waited for in the middle of a statement for 5 s. That is a
  * driver that forgot to go on: no server-side time-out covers it, and the request behind it would wait for ever. The
  * driver then reports a lost connection and the request fails as one that can be repeated.
  */
@@ -17,7 +17,7 @@ export async function endStuckConnections(db: Database, stuckAfterMs = STUCK_AFT
   return count;
 }
 
-/** Looks every 10 s. The returned function ends it. */
+/** Looks every second. The returned function ends it. */
 export function watchForStuckConnections(db: Database, onEnded: (count: number) => void): () => void {
   const timer = setInterval(() => {
     endStuckConnections(db).then(

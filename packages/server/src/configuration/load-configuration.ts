@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { environmentSchema, type PlatformConfig, REQUIRED_IN_PRODUCTION } from "@quayside/contracts";
+import { blockListOf } from "./block-list.ts";
 import { type DevelopmentSecrets, generateDevelopmentSecrets } from "./development-secrets.ts";
 import { pickFreePort } from "./free-port.ts";
 
@@ -46,6 +47,7 @@ export async function loadConfiguration(options: {
   const problems = [
     ...(fault === null ? [] : [fault]),
     ...(parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)),
+    ...(parsed.success ? badProxyRanges(parsed.data.TRUSTED_PROXIES) : []),
     ...halfSetPairs(given),
     ...(production ? missingInProduction(given) : []),
   ];
@@ -97,6 +99,17 @@ function withoutEmpty(env: Readonly<Record<string, string | undefined>>): Record
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
   );
+}
+
+function badProxyRanges(ranges: readonly string[]): string[] {
+  return ranges.flatMap((range) => {
+    try {
+      blockListOf([range]);
+      return [];
+    } catch {
+      return [`TRUSTED_PROXIES: '${range}' is neither an IP address nor a range such as 10.0.0.0/8`];
+    }
+  });
 }
 
 const PAIRS = [["BOOTSTRAP_ADMIN_USER", "BOOTSTRAP_ADMIN_PASSWORD"]] as const;

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import { BlockList, isIPv6 } from "node:net";
 import {
   attachTrpcWebSocket,
   createRequestContext,
@@ -11,6 +10,7 @@ import {
 import { type Services, systemContext } from "@quayside/core";
 import { createRestFacade } from "@quayside/rest-facade";
 import type { Logger } from "pino";
+import { blockListOf } from "../configuration/block-list.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { createProbes } from "../observability/probes.ts";
 
@@ -147,17 +147,6 @@ function countRequests() {
         if (open === 0) resolve();
       }),
   };
-}
-
-function blockListOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", bits] = range.split("/");
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return list;
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

@@ -17,4 +17,19 @@ export async function pruneReleases(ctx: HostContext): Promise<void> {
     await ctx.runtime.removeRelease(id);
     await ctx.db.sql`UPDATE releases SET state = 'removed' WHERE id = ${id} AND state = 'stopped'`;
   }
+  await purgeDeletedProjects(ctx);
+}
+
+/** Removes fetched sources and caches of deleted projects, once nothing of them runs or is being deployed. */
+async function purgeDeletedProjects(ctx: HostContext): Promise<void> {
+  const rows = await ctx.db.sql<{ id: string }[]>`
+    SELECT p.id FROM projects p WHERE p.deleted_at IS NOT NULL AND p.purged_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.project_id = p.id AND d.phase IN ('building', 'deploying'))
+      AND NOT EXISTS (SELECT 1 FROM apps a JOIN releases r ON r.app_id = a.id
+        WHERE a.project_id = p.id AND r.state IN ('starting', 'live', 'draining', 'stopped'))
+    LIMIT ${BATCH}`;
+  for (const { id } of rows) {
+    await ctx.runtime.removeProject(id);
+    await ctx.db.sql`UPDATE projects SET purged_at = ${ctx.clock.now().toISOString()}::timestamptz WHERE id = ${id}`;
+  }
 }
