@@ -9,7 +9,8 @@ export default defineConfig({
     pool: "forks",
     // Much of a test's time is spent waiting for PostgreSQL, so one more than the cores of a small machine.
     maxWorkers: 3,
-    testTimeout: 20_000,
+    // Deployments on two busy cores take their time.
+    testTimeout: 40_000,
     hookTimeout: 60_000,
   },
 });

@@ -234,7 +234,11 @@ export class HostAgent {
     };
     const done = work()
       .catch((error: unknown) => log.warn({ err: error, releaseId: row.id }, "a release could not be drained"))
-      .finally(() => this.#draining.delete(row.id));
+      .finally(() => {
+        this.#draining.delete(row.id);
+        // What is stopped may be pruned.
+        void this.reconcile();
+      });
     this.#draining.set(row.id, done);
   }
 
