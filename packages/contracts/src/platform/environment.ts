@@ -127,6 +127,26 @@ export const environmentSchema = z.object({
   WORKER_CONCURRENCY: wholeNumber(1, 200).default(8).describe("Jobs that one worker process runs at once."),
 });
 
+/** Variables of features that this release does not have. Setting one is a fault: it would do nothing. */
+export const VARIABLES_OF_LATER_RELEASES = [
+  "REDIS_URL",
+  "ARTIFACT_STORE",
+  "TENANT_DATABASE_URL",
+  "POOLER_URL",
+  "NPM_UPSTREAM_URL",
+  "DEPLOY_SSH_HOST",
+  "WEBHOOK_ALLOW_PRIVATE_NETWORKS",
+  "WEBHOOK_RETRY_BASE_MS",
+  "WEBHOOK_TIMEOUT_MS",
+  "RATE_LIMIT_RESETS_PER_DAY",
+  "RATE_LIMIT_DEVICE_PER_MINUTE",
+  "RATE_LIMIT_PUBLISH_PER_MINUTE",
+  "RATE_LIMIT_ADMIN_PER_MINUTE",
+  "RATE_LIMIT_SEARCH_PER_MINUTE",
+] as const;
+
+export const PREFIXES_OF_LATER_RELEASES = ["OAUTH_", "SSO_AUTH_"] as const;
+
 export type Environment = z.output<typeof environmentSchema>;
 export type EnvironmentName = keyof Environment;
 

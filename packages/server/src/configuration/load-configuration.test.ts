@@ -227,3 +227,12 @@ test("processes that start at once for the first time agree on the secrets", asy
   expect(outputs[0]?.stdout).toMatch(/^[\w-]{43}$/);
   expect(await readdir(join(root, ".quayside"))).toEqual(["secrets.env"]);
 });
+
+test("a proxy range that is none and a variable of a later release are told by name", async () => {
+  const env = { TRUSTED_PROXIES: "10.0.0.0/8,zz", REDIS_URL: "redis://localhost", OAUTH_OIDC_CLIENT_ID: "x" };
+  const error = await loadConfiguration({ projectRoot: await emptyProject(), env }).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(String(error)).toContain("TRUSTED_PROXIES: 'zz'");
+  expect(String(error)).toContain("REDIS_URL: belongs to a feature");
+  expect(String(error)).toContain("OAUTH_OIDC_CLIENT_ID: belongs to a feature");
+});

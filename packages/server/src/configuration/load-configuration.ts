@@ -1,7 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { environmentSchema, type PlatformConfig, REQUIRED_IN_PRODUCTION } from "@quayside/contracts";
+import {
+  environmentSchema,
+  type PlatformConfig,
+  PREFIXES_OF_LATER_RELEASES,
+  REQUIRED_IN_PRODUCTION,
+  VARIABLES_OF_LATER_RELEASES,
+} from "@quayside/contracts";
 import { blockListOf } from "./block-list.ts";
 import { type DevelopmentSecrets, generateDevelopmentSecrets } from "./development-secrets.ts";
 import { pickFreePort } from "./free-port.ts";
@@ -48,6 +54,7 @@ export async function loadConfiguration(options: {
     ...(fault === null ? [] : [fault]),
     ...(parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)),
     ...(parsed.success ? badProxyRanges(parsed.data.TRUSTED_PROXIES) : []),
+    ...ofLaterReleases(given),
     ...halfSetPairs(given),
     ...(production ? missingInProduction(given) : []),
   ];
@@ -99,6 +106,13 @@ function withoutEmpty(env: Readonly<Record<string, string | undefined>>): Record
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
   );
+}
+
+function ofLaterReleases(given: Record<string, string>): string[] {
+  const named = new Set<string>(VARIABLES_OF_LATER_RELEASES);
+  return Object.keys(given)
+    .filter((name) => named.has(name) || PREFIXES_OF_LATER_RELEASES.some((prefix) => name.startsWith(prefix)))
+    .map((name) => `${name}: belongs to a feature that this release does not have; unset it`);
 }
 
 function badProxyRanges(ranges: readonly string[]): string[] {
