@@ -14,7 +14,16 @@ export interface GitRepository {
 /** A real git repository with a branch `main` in a temporary folder. */
 export function createRepository(): GitRepository {
   const path = mkdtempSync(join(tmpdir(), "quayside-repo-"));
-  const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+  const identity = [
+    "-c",
+    "user.name=Test",
+    "-c",
+    "user.email=test@example.com",
+    "-c",
+    "commit.gpgsign=false",
+    "-c",
+    "core.fsync=none",
+  ];
   const git = (...args: string[]) =>
     execFileSync("git", [...identity, ...args], {
       cwd: path,

@@ -7,11 +7,13 @@ import type { DataLayout } from "./data-layout.ts";
 const KEPT_LINES = 40;
 
 // Nothing of the machine's own git settings applies: no hooks, no credential helpers, no helper programs, no redirects
-// to an address that was not vetted. Local repositories may belong to another user.
+// to an address that was not vetted. Local repositories may belong to another user. What is fetched is a cache that can
+// be fetched again, so that no deployment waits for a busy disk.
 const SETTINGS = `[safe]
 	directory = *
 [core]
 	hooksPath = /dev/null
+	fsync = none
 	askPass =
 [protocol "ext"]
 	allow = never
