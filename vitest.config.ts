@@ -10,7 +10,7 @@ export default defineConfig({
     // Much of a test's time is spent waiting for PostgreSQL, so one more than the cores of a small machine.
     maxWorkers: 3,
     // Deployments on two busy cores take their time.
-    testTimeout: 40_000,
+    testTimeout: 90_000,
     hookTimeout: 60_000,
   },
 });

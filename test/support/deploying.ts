@@ -36,7 +36,7 @@ export async function createDeployer(
     if (reply.status !== 201) throw new Error(`The deployment was not queued: ${reply.text}`);
     return reply.body.id as string;
   };
-  const ended = (deploymentId: string, timeoutMs = 20_000) =>
+  const ended = (deploymentId: string, timeoutMs = 45_000) =>
     until(
       `deployment ${deploymentId} has ended`,
       async () => {
