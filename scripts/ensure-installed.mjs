@@ -28,6 +28,7 @@ if (!existsSync(installed) || statSync(lockfile).mtimeMs > statSync(installed).m
     process.exit(result.status ?? 1);
   }
 }
+await import("./patch-dependencies.mjs");
 
 // The pinned Node is on npm's PATH for the scripts that follow. Where its package does not exist for the machine, the
 // installed Node must do.

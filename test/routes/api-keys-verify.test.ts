@@ -49,8 +49,8 @@ describe("verifying a key", () => {
 
   test("tells plan, tenant, tools and rates where there are any", async () => {
     const rich = await quayside.signUp("rich");
-    await sql`INSERT INTO entitlements (user_id, plan, entitled_until, source)
-      VALUES (${rich.userId}, 'team', '2099-01-01T00:00:00Z', 'test')`;
+    await sql`INSERT INTO entitlements (user_uid, plan, entitled_until, source)
+      SELECT uid, 'team', '2099-01-01T00:00:00Z', 'test' FROM users WHERE id = ${rich.userId}`;
     const { body: me } = await quayside.call("GET", "/api/v1/whoami", { token: rich.token });
     const fields = { toolAllowlist: ["crm.*"], rateLimitOverride: { read: 9 }, tenantId: me.organization.id };
     const { secret } = await quayside.makeKey(rich.token, { ...fields, environment: "live" });

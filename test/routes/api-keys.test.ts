@@ -125,8 +125,9 @@ describe("a live key", () => {
     const carol = await quayside.signUp("carol");
     const createLive = () => create({ environment: "live" }, carol.token);
     const entitle = (plan: string, until: string | null) => sql`
-      INSERT INTO entitlements (user_id, plan, entitled_until, source) VALUES (${carol.userId}, ${plan}, ${until}, 'test')
-      ON CONFLICT (user_id) DO UPDATE SET plan = excluded.plan, entitled_until = excluded.entitled_until`;
+      INSERT INTO entitlements (user_uid, plan, entitled_until, source)
+      SELECT uid, ${plan}, ${until}::timestamptz, 'test' FROM users WHERE id = ${carol.userId}
+      ON CONFLICT (user_uid) DO UPDATE SET plan = excluded.plan, entitled_until = excluded.entitled_until`;
     expectProblem(await createLive(), 402, "live_key_requires_paid_plan", /needs an active paid plan/);
     await entitle("free", null);
     expectProblem(await createLive(), 402, "live_key_requires_paid_plan");

@@ -6,3 +6,4 @@ export { startEmbeddedPostgres } from "./platform/embedded/index.ts";
 export { migrateDatabase } from "./platform/migrate-database.ts";
 export * from "./platform/schema.ts";
 export { endStuckConnections, watchForStuckConnections } from "./platform/stuck-connections.ts";
+export * from "./webhooks/schema.ts";

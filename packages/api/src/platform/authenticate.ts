@@ -8,6 +8,7 @@ import type { RequestContext } from "./request-context.ts";
  */
 async function authenticate(ctx: RequestContext, auth: RouteAuth): Promise<void> {
   if (auth === "none" || ctx.principal || ctx.override) return;
+  if (auth === "gateway" || auth === "entitlements") return acceptServiceSecret(ctx, auth);
   if (auth !== "caller") {
     acceptOverride(ctx, auth);
     if (ctx.override || auth !== "super") {
@@ -22,6 +23,30 @@ async function authenticate(ctx: RequestContext, auth: RouteAuth): Promise<void>
     refuseCrossSite(ctx);
     ctx.principal = await resolvePrincipal(ctx, cookie);
   }
+}
+
+/** The secret of one service's door, compared in constant time. An unset one closes the door with 503. */
+function acceptServiceSecret(ctx: RequestContext, service: "gateway" | "entitlements"): void {
+  const door = {
+    gateway: {
+      variable: "GATEWAY_SECRET",
+      header: "'Authorization: Bearer <secret>'",
+      given: ctx.given.bearer,
+      secret: ctx.config.GATEWAY_SECRET,
+    },
+    entitlements: {
+      variable: "ENTITLEMENTS_SECRET",
+      header: "X-Internal-Secret",
+      given: ctx.given.internalSecret,
+      secret: ctx.config.ENTITLEMENTS_SECRET,
+    },
+  }[service];
+  if (door.secret === undefined) {
+    throw new PlatformError("not_configured", `This is closed: the server has no ${door.variable}.`);
+  }
+  if (door.given === null) throw new PlatformError("sign_in_required", `This needs ${door.header}.`);
+  if (!secretsEqual(door.given, door.secret)) throw wrong(door.header);
+  ctx.override = service;
 }
 
 function acceptOverride(ctx: RequestContext, auth: RouteAuth): void {

@@ -9,6 +9,8 @@ export interface RequestCredentials {
   cookie: string | null;
   internalSecret: string | null;
   superAdminToken: string | null;
+  /** Header `Idempotency-Key` as it came. */
+  idempotencyKey: string | null;
   /** False when a browser says that another site sent it. */
   sameOrigin: boolean;
   /** GET, HEAD, OPTIONS: nothing is changed. */
@@ -27,6 +29,8 @@ export interface RequestContext extends Context {
   admitted: boolean;
   /** Resolves when the caller has taken enough of what a stream said; HTTP sees to that by itself. */
   untilWritable(): Promise<void>;
+  /** The answer is that of an earlier request with the same `Idempotency-Key`. */
+  replayed: boolean;
   /** HTTP status in place of the route's own, as for a health check that found a fault. */
   status: number | null;
 }
@@ -50,6 +54,7 @@ export function createRequestContext(services: Services, facts: RequestFacts): R
     cookies: [],
     admitted: false,
     untilWritable: () => Promise.resolve(),
+    replayed: false,
     status: null,
   };
 }

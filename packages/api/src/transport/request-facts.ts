@@ -21,6 +21,7 @@ export function readRequestFacts(req: IncomingMessage, trusted: BlockList, baseU
       cookie: readCookie(headers.cookie, SESSION_COOKIE),
       internalSecret: single(headers["x-internal-secret"]),
       superAdminToken: single(headers["x-super-admin-token"]),
+      idempotencyKey: typeof headers["idempotency-key"] === "string" ? headers["idempotency-key"] : null,
       sameOrigin: isSameOrigin(headers, baseUrl),
       safe: SAFE_METHODS.has(req.method ?? ""),
     },

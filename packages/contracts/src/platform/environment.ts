@@ -124,6 +124,9 @@ export const environmentSchema = z.object({
     .default(30_000)
     .describe("Open requests of an old release get this long to finish."),
   LOG_RETENTION_DAYS: wholeNumber(1, 3_650).default(14).describe("Captured log lines are kept this long."),
+  USAGE_RETENTION_DAYS: wholeNumber(365, 3_650)
+    .default(400)
+    .describe("Usage of API keys is kept this long by day, and for at most 90 days by hour."),
   WORKER_CONCURRENCY: wholeNumber(1, 200).default(8).describe("Jobs that one worker process runs at once."),
 });
 

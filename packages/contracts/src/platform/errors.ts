@@ -4,9 +4,11 @@
  */
 const ERROR_TABLE = {
   malformed_body: { status: 400, trpc: "PARSE_ERROR", title: "Malformed body" },
+  invalid_payment_event: { status: 400, trpc: "BAD_REQUEST", title: "Invalid payment event" },
   invalid_request: { status: 400, trpc: "BAD_REQUEST", title: "Invalid request" },
   sign_in_required: { status: 401, trpc: "UNAUTHORIZED", title: "Sign in required" },
   invalid_credentials: { status: 401, trpc: "UNAUTHORIZED", title: "Invalid credentials" },
+  invalid_signature: { status: 401, trpc: "UNAUTHORIZED", title: "Invalid signature" },
   live_key_requires_paid_plan: { status: 402, trpc: "PAYMENT_REQUIRED", title: "Live key requires a paid plan" },
   insufficient_scope: { status: 403, trpc: "FORBIDDEN", title: "Insufficient scope" },
   forbidden: { status: 403, trpc: "FORBIDDEN", title: "Forbidden" },

@@ -2,8 +2,11 @@ import { z } from "zod";
 
 /** Every background job: its name in the queue and the payload it is given. */
 export const jobPayloads = {
+  "crm.refresh_scores": z.looseObject({}),
   "hosting.deploy": z.strictObject({ deploymentId: z.guid() }),
   "hosting.prune_logs": z.looseObject({}),
+  "identity.apply_payment_event": z.strictObject({ eventId: z.string() }),
+  "identity.prune_usage": z.looseObject({}),
   "platform.prune_expired": z.looseObject({}),
 } as const;
 

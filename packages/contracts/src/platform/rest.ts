@@ -4,8 +4,11 @@ import type { ApiScope } from "./principal.ts";
 /** How an area writes its errors. `problem`: RFC 9457. `plain`: `{error}`. `coded`: `{error, code}`. `envelope`: `{error: {code, message}}`. */
 export type ErrorStyle = "problem" | "plain" | "coded" | "envelope";
 
-/** What a route asks of its caller before the procedure runs. */
-export type RouteAuth = "none" | "caller" | "internal" | "super" | "internal-or-super";
+/**
+ * What a route asks of its caller before the procedure runs. `gateway`: the gateway's bearer. `entitlements`: the
+ * secret of the service that writes plans. Both are 503 while their secret is unset.
+ */
+export type RouteAuth = "none" | "caller" | "internal" | "super" | "internal-or-super" | "gateway" | "entitlements";
 
 /** `json`: one JSON answer. `sse`: server-sent events. `log`: text lines, or SSE for who accepts it. */
 export type RouteKind = "json" | "sse" | "log";
@@ -23,6 +26,8 @@ export interface RestMeta {
   event?: string;
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean;
+  /** The body reaches the procedure as it came, with one header, for signatures: `{payload, signature}`. */
+  raw?: { signatureHeader: string };
   /** Largest body in bytes; 1 MiB when unset. */
   maxBodyBytes?: number;
 }

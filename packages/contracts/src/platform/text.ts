@@ -14,3 +14,14 @@ export function plainText(minLength: number, maxLength: number) {
 export const dateTime = z.iso.datetime({ offset: true });
 
 export const uuid = z.guid().transform((value) => value.toLowerCase());
+
+const LABEL = /^[\p{L}\p{N}]([\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;
+
+/** Labels of letters, digits and hyphens, at least two, 253 characters in all. International names too. */
+export const domainName = z
+  .string()
+  .max(253)
+  .refine((value) => {
+    const labels = value.split(".");
+    return labels.length > 1 && labels.every((label) => LABEL.test(label));
+  }, "must be a domain name such as example.com");

@@ -1,5 +1,5 @@
 import { type ApiScope, PlatformError, type Principal } from "@quayside/contracts";
-import type { Context } from "./context.ts";
+import type { Context, Override } from "./context.ts";
 
 /** The signed-in caller, who has the scope. Throws `sign_in_required` (401) or `insufficient_scope` (403). */
 export function requireCaller(ctx: Context, scope: ApiScope): Principal {
@@ -31,10 +31,16 @@ export function requireSystem(ctx: Context): void {
   if (ctx.override !== "system") throw new PlatformError("forbidden", "Only the platform itself may do this.");
 }
 
+/** The holder of one door's secret. Throws `sign_in_required` (401). */
+export function requireOverride(ctx: Context, override: Override): void {
+  if (ctx.override === override || ctx.override === "system") return;
+  throw new PlatformError("sign_in_required", `This is for the ${override} service, with its own secret.`);
+}
+
 /** Who is named in audit events and logs. */
 export function actorOf(ctx: Context): string {
   if (ctx.principal) return `user:${ctx.principal.user.name}`;
   if (ctx.override === "super") return "system:super-admin-token";
-  if (ctx.override === "internal") return "system:internal";
-  return ctx.override === "system" ? "system:platform" : "anonymous";
+  if (ctx.override === "system") return "system:platform";
+  return ctx.override ? `system:${ctx.override}` : "anonymous";
 }

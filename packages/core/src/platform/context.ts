@@ -44,13 +44,16 @@ export interface Services {
   explainRefusedBranch(branch: string): string | null;
 }
 
+/** Who acts without being a user: the holder of a door's secret, or the platform itself. */
+export type Override = "internal" | "super" | "gateway" | "entitlements" | "system";
+
 /** What a verb is given: the services, and who asks. */
 export interface Context extends Omit<Services, "db"> {
   db: Database;
   /** Null: nobody signed in, or a job. */
   principal: Principal | null;
-  /** Set when a request came with `X-Internal-Secret` or `X-Super-Admin-Token`, or when the platform itself acts. */
-  override: "internal" | "super" | "system" | null;
+  /** Set when a request came with the secret of one door, or when the platform itself acts. */
+  override: Override | null;
   requestId: string;
   /** Client address, or null for jobs. */
   ip: string | null;

@@ -2,7 +2,6 @@ import { type ErrorCode, PlatformError } from "@quayside/contracts";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { asUser } from "../../../../test/support/actors.ts";
 import { openTestServices, type TestServices } from "../../../../test/support/services.ts";
-import { until } from "../../../../test/support/until.ts";
 import type { Context } from "./context.ts";
 import { runIdempotently } from "./idempotency.ts";
 
@@ -33,12 +32,6 @@ async function codeOf(promise: Promise<unknown>): Promise<ErrorCode | "none"> {
     if (error instanceof PlatformError) return error.code;
     throw error;
   }
-}
-
-async function lockOf(key: string): Promise<string | null> {
-  const [row] = await world.services.db.sql<{ lockedAt: string | null }[]>`
-    SELECT locked_at AS "lockedAt" FROM idempotency_keys WHERE key = ${key}`;
-  return row?.lockedAt ?? null;
 }
 
 test("the first response is replayed byte for byte, and the work is done once", async () => {
@@ -76,7 +69,6 @@ test("while the first request runs, a second one is told to wait", async () => {
   await working.promise;
   const second = answer("{}");
   expect(await codeOf(runIdempotently(owner, asked, second))).toBe("idempotency_in_progress");
-  expect(await codeOf(runIdempotently(owner, { ...asked, body: "{}" }, second))).toBe("idempotency_key_reused");
   gate.resolve();
   expect(await first).toMatchObject({ replayed: false });
   expect(second).not.toHaveBeenCalled();
@@ -120,36 +112,38 @@ test("a key lasts for 24 hours", async () => {
   expect(await runIdempotently(owner, asked, answer("second"))).toMatchObject({ body: "second", replayed: false });
 });
 
-test("a request whose process died is taken over after a minute, and what the dead one says late changes nothing", async () => {
+test("a request whose process dies leaves neither a lock nor a change behind", async () => {
   const asked = request();
-  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-  const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => ({ status: 201, body: "late" })));
-  await until("it holds the key", async () => (await lockOf(asked.key)) !== null);
-  const before = await lockOf(asked.key);
-  world.clock.advance(60_001);
-  const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
-  await until("the next one holds the key", async () => (await lockOf(asked.key)) !== before);
-  gates[0].resolve();
-  await late;
-  gates[1].resolve();
-  expect(await next).toMatchObject({ body: "second", replayed: false });
-  expect(await runIdempotently(owner, asked, answer("fourth"))).toMatchObject({ body: "second", replayed: true });
+  const [working, gate] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+  const dying = runIdempotently(owner, asked, async (ctx) => {
+    await ctx.db.sql`UPDATE users SET email = 'half@example.com' WHERE id = ${owner.principal?.user.id ?? 0}`;
+    const [row] = await ctx.db.sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    working.resolve(row?.pid ?? 0);
+    await gate.promise;
+    return { status: 200, body: "dead" };
+  });
+  const outcome = expect(dying).rejects.toThrow();
+  await world.services.db.sql`SELECT pg_terminate_backend(${await working.promise})`;
+  gate.resolve();
+  await outcome;
+  expect(await runIdempotently(owner, asked, answer("second"))).toMatchObject({ body: "second", replayed: false });
+  expect(await world.services.db.sql`SELECT 1 FROM users WHERE email = 'half@example.com'`).toEqual([]);
 });
 
-test("one that was taken over and then fails does not free the key that another holds", async () => {
+test("what the work changed is there when, and only when, its response is stored", async () => {
   const asked = request();
-  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-  const late = runIdempotently(owner, asked, () => gates[0].promise.then(() => Promise.reject(new Error("late"))));
-  await until("it holds the key", async () => (await lockOf(asked.key)) !== null);
-  const before = await lockOf(asked.key);
-  world.clock.advance(60_001);
-  const next = runIdempotently(owner, asked, () => gates[1].promise.then(() => ({ status: 201, body: "second" })));
-  await until("the next one holds the key", async () => (await lockOf(asked.key)) !== before);
-  gates[0].resolve();
-  await expect(late).rejects.toThrow("late");
-  expect(await codeOf(runIdempotently(owner, asked, answer("fourth")))).toBe("idempotency_in_progress");
-  gates[1].resolve();
-  await next;
+  const write = (ctx: Context) => ctx.db.sql`UPDATE users SET email = 'kept@example.com' WHERE name = 'owner'`;
+  const failing = runIdempotently(owner, asked, async (ctx) => {
+    await write(ctx);
+    throw new Error("after the change");
+  });
+  await expect(failing).rejects.toThrow("after the change");
+  expect(await world.services.db.sql`SELECT 1 FROM users WHERE email = 'kept@example.com'`).toEqual([]);
+  await runIdempotently(owner, asked, async (ctx) => {
+    await write(ctx);
+    return { status: 200, body: "{}" };
+  });
+  expect(await world.services.db.sql`SELECT 1 FROM users WHERE email = 'kept@example.com'`).toHaveLength(1);
 });
 
 test("the stored response is sealed", async () => {

@@ -8,9 +8,11 @@ export {
   type HostContext,
   type Ids,
   type Log,
+  type Override,
   type Services,
   systemContext,
 } from "./context.ts";
+export { openCursor, sealCursor } from "./cursors.ts";
 export { isDatabaseUnavailable } from "./database-errors.ts";
 export { withoutBoundValues } from "./error-text.ts";
 export { Feeds } from "./feeds.ts";

@@ -96,7 +96,7 @@ export const apiKeys = pgTable("api_keys", {
 });
 
 export const entitlements = pgTable("entitlements", {
-  userId: integer().primaryKey(),
+  userUid: uuid().primaryKey(),
   plan: text().$type<Plan>().notNull(),
   entitledUntil: at(),
   source: text().notNull(),

@@ -3,9 +3,10 @@ import postgres from "postgres";
 import * as crm from "../crm/schema.ts";
 import * as hosting from "../hosting/schema.ts";
 import * as identity from "../identity/schema.ts";
+import * as webhooks from "../webhooks/schema.ts";
 import * as platform from "./schema.ts";
 
-const schema = { ...identity, ...platform, ...crm, ...hosting };
+const schema = { ...identity, ...platform, ...crm, ...hosting, ...webhooks };
 
 /** Drizzle over the pool, or over one transaction. */
 type Orm = Pick<

@@ -6,9 +6,10 @@ import { createTestDatabase, type TestDatabase } from "../../../../test/support/
 import * as crm from "../crm/schema.ts";
 import * as hosting from "../hosting/schema.ts";
 import * as identity from "../identity/schema.ts";
+import * as webhooks from "../webhooks/schema.ts";
 import * as platform from "./schema.ts";
 
-const declared: unknown[] = Object.values({ ...identity, ...platform, ...crm, ...hosting });
+const declared: unknown[] = Object.values({ ...identity, ...platform, ...crm, ...hosting, ...webhooks });
 const tables = declared.filter((value): value is PgTable => is(value, PgTable));
 
 describe("the schema in code and the migrated database", () => {

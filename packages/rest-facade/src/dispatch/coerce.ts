@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** How the text of a query or path parameter becomes what the schema wants. */
-export type Coercion = "number" | "boolean" | "array" | ReadonlyMap<string, Coercion>;
+export type Coercion = "number" | "number-or-null" | "boolean" | "array" | ReadonlyMap<string, Coercion>;
 
 /** Read off the schema once; the schema itself is never changed, so tRPC callers keep their strict types. */
 export function coercionOf(schema: z.ZodObject): ReadonlyMap<string, Coercion> {
@@ -15,10 +15,13 @@ export function coercionOf(schema: z.ZodObject): ReadonlyMap<string, Coercion> {
 
 function kindOf(field: z.ZodType): Coercion | null {
   let type: unknown = field;
-  while (type instanceof z.ZodOptional || type instanceof z.ZodDefault || type instanceof z.ZodNullable)
+  let nullable = false;
+  while (type instanceof z.ZodOptional || type instanceof z.ZodDefault || type instanceof z.ZodNullable) {
+    nullable ||= type instanceof z.ZodNullable;
     type = type.unwrap();
-  if (type instanceof z.ZodPipe) type = type.in;
-  if (type instanceof z.ZodNumber) return "number";
+  }
+  while (type instanceof z.ZodPipe) type = type.in;
+  if (type instanceof z.ZodNumber) return nullable ? "number-or-null" : "number";
   if (type instanceof z.ZodBoolean) return "boolean";
   if (type instanceof z.ZodArray) return "array";
   if (type instanceof z.ZodObject) return coercionOf(type);
@@ -43,6 +46,8 @@ function coerceValue(value: unknown, kind: Coercion): unknown {
   }
   if (kind === "array") return Array.isArray(value) ? value : [value];
   if (typeof value !== "string") return value;
-  if (kind === "number") return /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value;
+  if (kind === "number-or-null" && (value === "" || value === "null")) return null;
+  if (kind === "number" || kind === "number-or-null")
+    return /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value;
   return value === "true" ? true : value === "false" ? false : value;
 }

@@ -40,6 +40,8 @@ export function createDispatcher(options: DispatcherOptions) {
   };
 }
 
+const REPLAYED = { "Idempotency-Replayed": "true" };
+
 function splitUrl(url: string): [string, string] {
   const at = url.indexOf("?");
   return at < 0 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)];
@@ -77,20 +79,23 @@ async function answer(
   reply.ctx.admitted = true;
   const { input, body } = await readInput(req, match, query);
   if (route.rest.kind !== "json") return stream(options, req, reply, route, input);
-  const key = route.rest.idempotent ? req.headers["idempotency-key"] : undefined;
-  if (typeof key === "string") {
+  const key = route.rest.idempotent ? reply.ctx.given.idempotencyKey : null;
+  if (key !== null) {
     const scope = route.rest.scope ?? "admin";
     const request = { key, route: `${route.method} ${route.path}`, scope, body };
-    const outcome = await runIdempotently(reply.ctx, request, async () => ({
-      status: route.rest.status,
-      body: JSON.stringify(await route.invoke(reply.ctx, input)),
-    }));
-    sendJson(reply, outcome.status, outcome.body, outcome.replayed ? { "Idempotency-Replayed": "true" } : {});
+    const outcome = await runIdempotently(reply.ctx, request, async (ctx) => {
+      const output = await route.invoke(ctx, input);
+      return { status: ctx.status ?? route.rest.status, body: JSON.stringify(output) };
+    });
+    sendJson(reply, outcome.status, outcome.body, outcome.replayed ? REPLAYED : {});
     return;
   }
   const output = await route.invoke(reply.ctx, input);
   if (route.rest.status === 204) sendEmpty(reply, 204);
-  else sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output));
+  else {
+    const headers = reply.ctx.replayed ? REPLAYED : {};
+    sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output), headers);
+  }
 }
 
 async function stream(

@@ -2,7 +2,12 @@ import type { RestMeta } from "@quayside/contracts";
 
 export const TAGS = [
   { name: "API keys", description: "Keys with an environment and scopes, their verification and usage." },
-  { name: "CRM", description: "People, companies and what is known of them." },
+  { name: "Plans and usage", description: "What services of the installation report: plans, payments, metering." },
+  { name: "CRM", description: "The CRM as a whole." },
+  { name: "People", description: "People, their duplicates, scores and timelines." },
+  { name: "Companies", description: "Companies, linked to people by domain." },
+  { name: "Campaigns", description: "Campaigns and their status." },
+  { name: "CRM webhooks", description: "Who is told of changes in the CRM." },
   { name: "Registry", description: "The package registry." },
   { name: "Registry sign-in", description: "Sessions and who holds them." },
   { name: "Registry administration", description: "For super admins." },
@@ -20,6 +25,13 @@ export const SECURITY_SCHEMES = {
     name: "X-Internal-Secret",
     description: "For services of this installation.",
   },
+  gatewaySecret: { type: "http", scheme: "bearer", description: "The gateway's secret (`GATEWAY_SECRET`)." },
+  entitlementsSecret: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Internal-Secret",
+    description: "The secret of the service that writes plans (`ENTITLEMENTS_SECRET`).",
+  },
   superAdminToken: { type: "apiKey", in: "header", name: "X-Super-Admin-Token", description: "Emergency override." },
 };
 
@@ -34,6 +46,10 @@ export function securityOf(rest: RestMeta): Record<string, never[]>[] {
       return [{ superAdminToken: [] }, ...caller];
     case "internal":
       return [{ internalSecret: [] }];
+    case "gateway":
+      return [{ gatewaySecret: [] }];
+    case "entitlements":
+      return [{ entitlementsSecret: [] }];
     case "internal-or-super":
       return [{ internalSecret: [] }, { superAdminToken: [] }];
   }

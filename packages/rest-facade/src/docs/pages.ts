@@ -51,10 +51,12 @@ export function problemPage(code: string): string | null {
 
 const EXPLANATIONS: Record<keyof typeof ERROR_KINDS, string> = {
   malformed_body: "The body is not a JSON object, or it ended too early. The message says where the fault is.",
+  invalid_payment_event: "The body is not an event of the payment provider.",
   invalid_request: "Something about the request is wrong; the message says what would be right.",
   sign_in_required:
     "No credential was sent. Send <code>Authorization: Bearer …</code> with an API key, session token or JWT.",
   invalid_credentials: "The credential is unknown, revoked, expired or malformed. Sign in again, or use another key.",
+  invalid_signature: "The signature of the body is missing, wrong or too old.",
   live_key_requires_paid_plan:
     "Keys of the environment <code>live</code> need an active paid plan. <code>test</code> and <code>dev</code> keys do not.",
   insufficient_scope:

@@ -35,7 +35,7 @@ export async function createApiKey(ctx: Context, input: NewApiKey): Promise<{ ke
   if (expiresAt && expiresAt <= now) throw invalid("expiresAt", "expiresAt must be in the future.");
   refuseStrongerKey(principal, input.scopes);
   const tenantId = await ownTenant(ctx, principal, input.tenantId);
-  if (input.environment === "live") await requirePaidPlan(ctx, principal.user.id, now);
+  if (input.environment === "live") await requirePaidPlan(ctx, principal.user.uid, now);
 
   const { secret, prefix } = generateApiKey(input.environment);
   return withTransaction(ctx.db, async (tx) => {
@@ -84,8 +84,8 @@ async function ownTenant(ctx: Context, principal: Principal, tenantId: string | 
   return tenantId;
 }
 
-async function requirePaidPlan(ctx: Context, userId: number, now: Date): Promise<void> {
-  const [entitlement] = await ctx.db.orm.select().from(entitlements).where(eq(entitlements.userId, userId));
+async function requirePaidPlan(ctx: Context, userUid: string, now: Date): Promise<void> {
+  const [entitlement] = await ctx.db.orm.select().from(entitlements).where(eq(entitlements.userUid, userUid));
   const paid = entitlement !== undefined && entitlement.plan !== "free";
   const current = !entitlement?.entitledUntil || entitlement.entitledUntil > now;
   if (paid && current) return;

@@ -43,7 +43,7 @@ export async function findApiKey(db: Database, keyHash: Buffer): Promise<ApiKeyR
     FROM api_keys k
     JOIN users u ON u.id = k.user_id
     JOIN organizations o ON CASE WHEN k.tenant_id IS NULL THEN o.personal_user_id = u.id ELSE o.id = k.tenant_id END
-    LEFT JOIN entitlements e ON e.user_id = u.id
+    LEFT JOIN entitlements e ON e.user_uid = u.uid
     WHERE k.key_hash = ${keyHash}
       -- Who left the organization takes no key along.
       AND (k.tenant_id IS NULL OR EXISTS (

@@ -1,0 +1,6 @@
+export * from "./attributes.ts";
+export * from "./campaigns.ts";
+export * from "./companies.ts";
+export * from "./pages.ts";
+export * from "./people.ts";
+export * from "./timeline.ts";

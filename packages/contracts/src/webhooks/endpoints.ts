@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { dateTime, plainText, uuid } from "../platform/text.ts";
+
+export type WebhookArea = "crm" | "organization";
+
+export const webhookEndpointStatus = z.enum(["enabled", "disabled"]);
+export type WebhookEndpointStatus = z.infer<typeof webhookEndpointStatus>;
+
+export const CRM_WEBHOOK_EVENTS = [
+  "person.created",
+  "person.updated",
+  "person.tagged",
+  "person.untagged",
+  "person.score_changed",
+  "company.created",
+  "touchpoint.recorded",
+] as const;
+export type CrmWebhookEvent = (typeof CRM_WEBHOOK_EVENTS)[number];
+
+const MAX_URL_LENGTH = 2_048;
+
+/** Where deliveries go: http or https, without a user name or password in it. */
+export const webhookUrl = z
+  .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" })
+  .max(MAX_URL_LENGTH)
+  .refine((value) => {
+    const url = URL.parse(value);
+    return url !== null && url.username === "" && url.password === "";
+  }, "must not contain a user name or password");
+
+export const createCrmWebhookInput = z.strictObject({
+  name: plainText(1, 200).refine((value) => value.trim() !== "", "must not be blank"),
+  url: webhookUrl,
+  events: z
+    .array(z.enum([...CRM_WEBHOOK_EVENTS, "*"]))
+    .min(1)
+    .max(20)
+    .describe("Event types, or `*` for all of them."),
+});
+export type CreateCrmWebhookInput = z.output<typeof createCrmWebhookInput>;
+
+export const webhookIdInput = z.strictObject({ id: uuid });
+export const createdWebhook = z.object({ id: z.guid() });
+
+export const crmWebhookRecord = z.object({
+  id: z.guid(),
+  name: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  status: webhookEndpointStatus,
+  createdAt: dateTime,
+  lastDelivery: z.record(z.string(), z.unknown()).nullable().describe("The newest attempt, once there was one."),
+  secret: z.string().optional().describe("Signing secret; for callers with the scope `admin` only."),
+});
+export type CrmWebhookRecord = z.infer<typeof crmWebhookRecord>;
+export const listCrmWebhooksOutput = z.object({ data: z.array(crmWebhookRecord) });

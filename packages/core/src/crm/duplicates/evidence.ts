@@ -1,0 +1,67 @@
+import type { Likeness } from "./text-distance.ts";
+import { BOUNDS, PRIOR_BITS } from "./weights.ts";
+
+/** Fields that go together are weighed together; `BOUNDS` says how much they may say. */
+export type EvidenceGroup =
+  | "name"
+  | "email"
+  | "birth"
+  | "address"
+  | "company"
+  | "phone"
+  | "mobile"
+  | "identifier"
+  | "other";
+
+/** Finer findings than a likeness, for which there are sentences of their own. */
+export type Finding =
+  | Likeness
+  | "reordered"
+  | "relatives"
+  | "partly"
+  | "sameRole"
+  | "colleagues"
+  | "daySwapped"
+  | "elsewhere";
+
+/** What one field says about whether two records are of one person. */
+export interface Evidence {
+  readonly group: EvidenceGroup;
+  /** As it is called in a sentence: "email address", "date of birth". */
+  readonly field: string;
+  readonly finding: Finding;
+  /** Bits for (positive) or against (negative) one person. */
+  readonly bits: number;
+  readonly left: string;
+  readonly right: string;
+}
+
+/** The probability, from 0 to 1, that two records with this evidence are of one person. */
+export function confidenceOf(evidence: readonly Evidence[]): number {
+  const sums: Record<EvidenceGroup, number> = {
+    name: 0,
+    email: 0,
+    birth: 0,
+    address: 0,
+    company: 0,
+    phone: 0,
+    mobile: 0,
+    identifier: 0,
+    other: 0,
+  };
+  for (const { group, bits } of evidence) sums[group] += bits;
+  const bounded = (group: EvidenceGroup) => within(BOUNDS[group], sums[group]);
+  const context = within(BOUNDS.context, bounded("address") + bounded("company") + bounded("phone"));
+  const personal =
+    bounded("name") +
+    bounded("email") +
+    bounded("birth") +
+    bounded("mobile") +
+    bounded("identifier") +
+    bounded("other");
+  return 1 / (1 + 2 ** -(PRIOR_BITS + context + personal));
+}
+
+function within([least, most]: readonly [number, number], bits: number): number {
+  return Math.min(Math.max(bits, least), most);
+}

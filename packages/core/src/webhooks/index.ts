@@ -1,0 +1,1 @@
+export { publishEvents, type WebhookEvent } from "./publish-events.ts";
