@@ -49,7 +49,10 @@ const PATCHES = [
         "        new Promise((_, reject) => connection.onclose = reject)\n",
         "        new Promise((_, reject) => connection.onclose = e => (closedBy = e, reject(e)))\n",
       ],
-      ["      , connection\n      , prepare = null\n", "      , connection\n      , closedBy = null\n      , prepare = null\n"],
+      [
+        "      , connection\n      , prepare = null\n",
+        "      , connection\n      , closedBy = null\n      , prepare = null\n",
+      ],
       [
         "        q.catch(e => uncaughtError || (uncaughtError = e))\n",
         "        q.catch(e => uncaughtError || (uncaughtError = e))\n        if (closedBy)\n          return q.reject(closedBy)\n",

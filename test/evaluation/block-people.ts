@@ -50,7 +50,8 @@ function keysOf(person: PreparedPerson): Set<string> {
     }
   }
   for (const [at, part] of parts.entries()) {
-    for (const other of parts.slice(at + 1)) keys.add(`names ${[part.slice(0, 4), other.slice(0, 4)].sort().join(" ")}`);
+    for (const other of parts.slice(at + 1))
+      keys.add(`names ${[part.slice(0, 4), other.slice(0, 4)].sort().join(" ")}`);
     if (person.domain !== undefined) keys.add(`${part.slice(0, 3)} at ${person.domain.text}`);
   }
   for (const { kind, word } of person.attributes) {

@@ -33,7 +33,11 @@ const print = (line = "") => process.stdout.write(`${line}\n`);
 const percent = (share: number) => `${(share * 100).toFixed(2)} %`;
 const count = (value: number) => Math.round(value).toLocaleString("en");
 
-function evaluate(title: string, labelled: readonly LabelledPerson[], options: { useShares: boolean; show: number }): void {
+function evaluate(
+  title: string,
+  labelled: readonly LabelledPerson[],
+  options: { useShares: boolean; show: number },
+): void {
   const startedAt = performance.now();
   const people = labelled.map(({ person }) => preparePerson(person));
   const preparedAt = performance.now();
@@ -73,7 +77,9 @@ function countTruePairs(labelled: readonly LabelledPerson[]): number {
 }
 
 function printTable(scored: readonly ScoredPair[], truePairs: number): void {
-  print(dim(`  ${["threshold", "precision", "recall", "F1", "wrong", "missed"].map((head) => head.padStart(10)).join("")}`));
+  print(
+    dim(`  ${["threshold", "precision", "recall", "F1", "wrong", "missed"].map((head) => head.padStart(10)).join("")}`),
+  );
   for (const threshold of [...OTHER_THRESHOLDS, THRESHOLD].sort()) {
     const positive = scored.filter(({ confidence }) => confidence >= threshold);
     const right = positive.filter(({ isTrue }) => isTrue).length;

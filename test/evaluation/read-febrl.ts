@@ -23,8 +23,12 @@ function personFrom(row: ReadonlyMap<string, string>, without: ReadonlySet<strin
   const id = row.get("rec_id") ?? "";
   const entity = /^rec-(\d+)-/.exec(id)?.[1];
   if (entity === undefined) throw new Error(`'${id}' is no label: labels are rec-N-org and rec-N-dup-M.`);
-  const name = NAME_COLUMNS.map((column) => row.get(column) ?? "").join(" ").trim();
-  const rest = [...row].filter(([column]) => ![...NAME_COLUMNS, ...LABEL_COLUMNS].includes(column) && !without.has(column));
+  const name = NAME_COLUMNS.map((column) => row.get(column) ?? "")
+    .join(" ")
+    .trim();
+  const rest = [...row].filter(
+    ([column]) => ![...NAME_COLUMNS, ...LABEL_COLUMNS].includes(column) && !without.has(column),
+  );
   return { id, entity, person: { name, email: null, domain: null, attributes: Object.fromEntries(rest) } };
 }
 

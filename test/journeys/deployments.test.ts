@@ -7,9 +7,7 @@ import { createRepository, type GitRepository, webApp } from "../support/git-rep
 import { startTestQuayside, type TestQuayside } from "../support/quayside.ts";
 import { until } from "../support/until.ts";
 
-// Right after a large install a deployment has been seen to stand still for 20 s; docs/decisions/0013 tells of it. One
-// more try keeps that from hiding everything else until its cause is known.
-describe("deploying a git commit", { retry: 1 }, () => {
+describe("deploying a git commit", () => {
   let quayside: TestQuayside;
   let token: string;
   const repositories: GitRepository[] = [];

@@ -1,5 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { StepFailure } from "@quayside/contracts";
@@ -107,6 +116,21 @@ describe("fetchCommit", () => {
     expect(await fetchFailure(fetch(sha, { repo: temporaryFolder() }))).toContain("it is no git repository");
     expect(await fetchFailure(fetch(sha, { branch: "--x" }))).toContain("cannot start with '-'");
     expect(await fetchFailure(fetch(sha, { repo: "ext::sh -c id" }))).toContain("refused");
+  });
+
+  it("fetches anew when the cached copy is damaged", async () => {
+    const { repo, directory, fetch, layout } = setup();
+    await fetch(repo.commit({ "a.txt": "1" }));
+    const objects = join(layout.mirror("p1"), "objects");
+    for (const name of readdirSync(objects, { recursive: true, encoding: "utf8" })) {
+      const path = join(objects, name);
+      if (!statSync(path).isFile()) continue;
+      chmodSync(path, 0o600);
+      writeFileSync(path, "");
+    }
+    const second = repo.commit({ "a.txt": "2" });
+    expect(await fetch(second)).toEqual({ commitSha: second });
+    expect(readFileSync(join(directory, "a.txt"), "utf8")).toBe("2");
   });
 
   it("hides credentials in what it says", async () => {

@@ -79,12 +79,23 @@ export class GitSource {
     const say = (line: string) => step.log({ at: new Date(), stream: "system", line });
     say(`Fetching ${request.branch} of ${shown}`);
     const remote = await this.#vet(address, job);
-    await this.#updateMirror(job, remote);
-    const commitSha = await findCommit(job);
-    await checkOut(job, commitSha);
+    const commitSha = await this.#bring(job, remote).catch(async (error: unknown) => {
+      // Fetches do not wait for the disk, so a power cut can leave the mirror in pieces. It is only a cache.
+      if (!(error instanceof StepFailure) || (await isSound(job))) throw error;
+      say("The cached copy of the repository was damaged; fetching it anew");
+      await rm(job.mirror, { recursive: true, force: true });
+      return this.#bring(job, remote);
+    });
     await this.#options.layout.rememberProject(request.directory, request.projectId);
     say(`Checked out ${commitSha}`);
     return { commitSha };
+  }
+
+  async #bring(job: FetchJob, remote: VettedRemote): Promise<string> {
+    await this.#updateMirror(job, remote);
+    const commitSha = await findCommit(job);
+    await checkOut(job, commitSha);
+    return commitSha;
   }
 
   async #vet(address: RepoAddress, job: FetchJob): Promise<VettedRemote> {
@@ -120,6 +131,12 @@ export class GitSource {
     });
     if (result.exitCode !== 0) throw failure(explainGitFailure(result.stderr, job.shown, job.branch));
   }
+}
+
+async function isSound(job: FetchJob): Promise<boolean> {
+  const args = ["--git-dir", job.mirror, "fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
+  const { exitCode } = await job.run(args);
+  return exitCode === 0;
 }
 
 function failure(message: string): StepFailure {

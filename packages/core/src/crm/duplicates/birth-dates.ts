@@ -15,12 +15,24 @@ export interface BirthDate {
 }
 
 /** Dates that forms and imports put in for want of a better one. */
-const PLACEHOLDERS = new Set(["00000000", "00010101", "11111111", "19000101", "19010101", "19700101", "20000101", "99999999"]);
+const PLACEHOLDERS = new Set([
+  "00000000",
+  "00010101",
+  "11111111",
+  "19000101",
+  "19010101",
+  "19700101",
+  "20000101",
+  "99999999",
+]);
 
 /** Reads 1975-03-12, 19750312, 12/3/1975 and times of ISO 8601; undefined for what has too few or too many digits. */
 export function prepareBirthDate(value: unknown): BirthDate | undefined {
   const raw = textOf(value);
-  const runs = foldText(raw).split("t")[0]?.match(/[0-9]+/g) ?? [];
+  const runs =
+    foldText(raw)
+      .split("t")[0]
+      ?.match(/[0-9]+/g) ?? [];
   const [first = "", second = "", third = ""] = runs;
   let digits = runs.join("");
   let isAmbiguous = false;

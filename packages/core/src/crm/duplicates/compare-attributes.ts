@@ -75,7 +75,8 @@ function likenessOf(a: PreparedAttribute, b: PreparedAttribute): Likeness {
   if (a.kind === "age") return likenessOfAges(Number(a.word.text), Number(b.word.text));
   const alike = likeness(a.word, b.word);
   if (alike !== "far") return alike;
-  const [short, long] = a.word.text.length < b.word.text.length ? [a.word.text, b.word.text] : [b.word.text, a.word.text];
+  const [short, long] =
+    a.word.text.length < b.word.text.length ? [a.word.text, b.word.text] : [b.word.text, a.word.text];
   if (a.kind === "postcode") return short.length >= 5 && long.startsWith(short) ? "close" : "far";
   if (a.kind === "houseNumber") return long.startsWith(short) || long.endsWith(short) ? "similar" : "far";
   return short.length >= 5 && (long.startsWith(short) || long.endsWith(short)) ? "similar" : "far";
@@ -92,5 +93,7 @@ function isPlace(kind: KeyedKind): boolean {
 }
 
 function standsElsewhere(attribute: PreparedAttribute, others: readonly PreparedAttribute[]): boolean {
-  return others.some(({ kind, key, word }) => isPlace(kind) && key !== attribute.key && word.text === attribute.word.text);
+  return others.some(
+    ({ kind, key, word }) => isPlace(kind) && key !== attribute.key && word.text === attribute.word.text,
+  );
 }

@@ -45,7 +45,8 @@ function compareEmail(a: PreparedEmail, b: PreparedEmail, shares?: ValueShares):
 
 function compareAtOneDomain(a: PreparedEmail, b: PreparedEmail): "close" | "similar" | "far" | "colleagues" {
   if (a.local.text === b.local.text) return "close";
-  const [short, long] = a.local.text.length < b.local.text.length ? [a.local.text, b.local.text] : [b.local.text, a.local.text];
+  const [short, long] =
+    a.local.text.length < b.local.text.length ? [a.local.text, b.local.text] : [b.local.text, a.local.text];
   // The first letter is often a given name's initial, and a digit tells namesakes apart: neither passes for a slip.
   const slip = short.length >= 5 && short[0] === long[0] && digitsOf(short) === digitsOf(long);
   if (slip && editsWithin(a.local, b.local, 1) === 1) return "close";

@@ -26,12 +26,14 @@ export function compareNames(a: PreparedName, b: PreparedName, shares?: ValueSha
     left: a.shown,
     right: b.shown,
   });
-  if (a.whole.text === b.whole.text) return evidence("same", bitsOfSame(a.parts.length > b.parts.length ? a : b, shares));
+  if (a.whole.text === b.whole.text)
+    return evidence("same", bitsOfSame(a.parts.length > b.parts.length ? a : b, shares));
   const pairs = alignParts(a.parts, b.parts);
   const missed = slotsMissed(a.parts, b.parts, pairs);
   if (missed.length > 0 && isWrittenDifferently(a, b)) return evidence("close", NAME_BITS.writtenDifferently);
   const agreed = weighPairs(a, b, pairs, shares);
-  if (missed.includes("givenName") && agreed.slots.has("surname")) return evidence("relatives", bitsOf(RATES.relatives));
+  if (missed.includes("givenName") && agreed.slots.has("surname"))
+    return evidence("relatives", bitsOf(RATES.relatives));
   const against = missed.reduce((sum, slot) => sum + bitsOf(RATES[slot].far), 0);
   return evidence(findingOf(pairs, missed, agreed.reordered), agreed.bits + against);
 }
@@ -39,7 +41,8 @@ export function compareNames(a: PreparedName, b: PreparedName, shares?: ValueSha
 function bitsOfSame({ parts }: PreparedName, shares?: ValueShares): number {
   let bits = 0;
   for (const [index, { text }] of parts.entries()) {
-    const slot = parts.length === 1 || index === 0 ? "givenName" : index === parts.length - 1 ? "surname" : "middleName";
+    const slot =
+      parts.length === 1 || index === 0 ? "givenName" : index === parts.length - 1 ? "surname" : "middleName";
     bits += bitsOf(RATES[slot].same, shareOf(slot, text, shares));
   }
   return bits;
@@ -62,7 +65,8 @@ function alignParts(a: readonly NamePart[], b: readonly NamePart[]): Pair[] {
       candidates.push({ i, j, match, rank: RANKS[match] + place + (i === j ? 1 : 0) });
     }
   }
-  if (candidates.length > 1) candidates.sort((one, other) => other.rank - one.rank || one.i - other.i || one.j - other.j);
+  if (candidates.length > 1)
+    candidates.sort((one, other) => other.rank - one.rank || one.i - other.i || one.j - other.j);
   const chosen: Pair[] = [];
   for (const candidate of candidates) {
     if (chosen.every(({ i, j }) => i !== candidate.i && j !== candidate.j)) chosen.push(candidate);
@@ -76,13 +80,15 @@ function matchParts(a: NamePart, b: NamePart): Match | undefined {
   if (short.length === 1) return long.startsWith(short) ? "initial" : undefined;
   if (a.nicknames.length > 0 && a.nicknames.some((line) => b.nicknames.includes(line))) return "nickname";
   const alike = likeness(a, b);
-  if (alike === "close") {
-    if (long.length > 4) return "close";
-    // Jon and Ron are two names, one letter apart.
-    return short[0] === long[0] ? "similar" : undefined;
-  }
+  // Jon and Ron are two names, one letter apart.
+  if (alike !== "far" && long.length <= 5 && short[0] !== long[0]) return undefined;
+  if (alike === "close") return long.length <= 4 && !isTransposed(short, long) ? "similar" : "close";
   if (alike === "similar") return "similar";
   return short.length >= 3 && long.startsWith(short) ? "similar" : undefined;
+}
+
+function isTransposed(a: string, b: string): boolean {
+  return a.length === b.length && [...a].sort().join("") === [...b].sort().join("");
 }
 
 /** Which parts are in both names and still found no counterpart. */

@@ -1,7 +1,8 @@
+import { kindOfAttribute } from "./attribute-kinds.ts";
 import type { PreparedPerson } from "./prepare-person.ts";
 
 /**
- * How common a value is among the organization's people beside the two that are compared: a share in (0, 1], or
+ * How common a value is among the organization's people: a share in (0, 1], or
  * undefined when it is not known. Fields are "email", "given_name", "surname", "birth_date", "phone", and an
  * attribute's key; values are those of `valuesToCount`.
  */
@@ -9,6 +10,10 @@ export type ValueShares = (field: string, value: string) => number | undefined;
 
 /** Below this many people a value that occurs once or twice may be common all the same. */
 const ENOUGH_PEOPLE = 500;
+/** So many records may be one person's: their values are not common because of that. */
+const OWN_RECORDS = 5;
+/** Hardly ever two people's, so that no count of people is large enough to tell how rare a value is. */
+const IDENTIFYING = new Set(["email", "phone", "birth_date"]);
 
 /** Each field and normalised value of a person whose share is asked for. */
 export function valuesToCount(person: PreparedPerson): [field: string, value: string][] {
@@ -35,10 +40,14 @@ export function countShares(people: Iterable<PreparedPerson>): ValueShares {
       counts.set(field, values.set(value, (values.get(value) ?? 0) + 1));
     }
   }
+  const identifying = new Set([...counts.keys()].filter(isIdentifying));
   return (field, value) => {
-    // The two that share it say nothing about how common it is.
-    const others = (counts.get(field)?.get(value) ?? 0) - 2;
+    const others = (counts.get(field)?.get(value) ?? 0) - OWN_RECORDS;
     if (others > 0) return others / total;
-    return total < ENOUGH_PEOPLE ? undefined : 0.5 / total;
+    return total < ENOUGH_PEOPLE || identifying.has(field) ? undefined : 0.5 / total;
   };
+}
+
+function isIdentifying(field: string): boolean {
+  return IDENTIFYING.has(field) || kindOfAttribute(field) === "identifier";
 }

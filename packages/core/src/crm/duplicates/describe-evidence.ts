@@ -55,7 +55,11 @@ function readable(field: string): string {
 
 function plural(name: string): string {
   const text =
-    name === "date of birth" ? "dates of birth" : /[a-z]/.test(name.slice(-1)) ? pluralOfWord(name) : `values of ${name}`;
+    name === "date of birth"
+      ? "dates of birth"
+      : /[a-z]/.test(name.slice(-1))
+        ? pluralOfWord(name)
+        : `values of ${name}`;
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

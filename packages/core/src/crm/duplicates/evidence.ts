@@ -52,14 +52,12 @@ export function confidenceOf(evidence: readonly Evidence[]): number {
   for (const { group, bits } of evidence) sums[group] += bits;
   const bounded = (group: EvidenceGroup) => within(BOUNDS[group], sums[group]);
   const context = within(BOUNDS.context, bounded("address") + bounded("company") + bounded("phone"));
-  const personal =
-    bounded("name") +
-    bounded("email") +
-    bounded("birth") +
-    bounded("mobile") +
-    bounded("identifier") +
-    bounded("other");
-  return 1 / (1 + 2 ** -(PRIOR_BITS + context + personal));
+  const name = bounded("name");
+  const reach = bounded("email") + bounded("mobile");
+  // Where the names are two people's, an email address or a mobile number is one more thing that a household shares.
+  const shared = name < 0 ? Math.min(context + reach, BOUNDS.sharedByTwoNames) : context + reach;
+  const bits = PRIOR_BITS + name + shared + bounded("birth") + bounded("identifier") + bounded("other");
+  return 1 / (1 + 2 ** -bits);
 }
 
 function within([least, most]: readonly [number, number], bits: number): number {

@@ -36,7 +36,9 @@ const STREET_WORDS: Readonly<Record<string, string>> = Object.assign(Object.crea
   apt: "apartment",
   mt: "mount",
 });
-const COMPANY_FORMS = new Set("inc llc ltd limited corp corporation co company gmbh ag kg plc pty sa sas sarl srl bv ab oy".split(" "));
+const COMPANY_FORMS = new Set(
+  "inc llc ltd limited corp corporation co company gmbh ag kg plc pty sa sas sarl srl bv ab oy".split(" "),
+);
 
 /** Undefined when the value has neither letter nor digit. */
 export function prepareAttribute(key: string, kind: KeyedKind, text: string): PreparedAttribute | undefined {

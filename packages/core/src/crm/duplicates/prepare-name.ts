@@ -20,7 +20,9 @@ const TITLES = new Set(
   "mr mrs ms miss mx dr prof professor sir dame rev herr frau mag dipl ing jr sr ii iii phd md mba esq".split(" "),
 );
 /** Particles belong to the surname, whether they are written apart or not. */
-const PARTICLES = new Set("van von der den de del della di da dos du la le mc mac st ter ten bin ibn al el abu".split(" "));
+const PARTICLES = new Set(
+  "van von der den de del della di da dos du la le mc mac st ter ten bin ibn al el abu".split(" "),
+);
 
 /** A name's parts, titles left out, the surname last; undefined when nothing is left. */
 export function prepareName(value: unknown): PreparedName | undefined {

@@ -26,7 +26,7 @@ export function likeness(a: Word, b: Word): Likeness {
 
 function allowedEdits(length: number): number {
   if (length < 3) return 0;
-  if (length < 6) return 1;
+  if (length < 5) return 1;
   if (length < 9) return 2;
   return Math.floor((length + 3) / 4);
 }

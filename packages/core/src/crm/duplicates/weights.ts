@@ -107,7 +107,7 @@ export const RATES = {
  * bounded below what the prior takes: the same address alone leaves the question which of its people it is.
  */
 export const BOUNDS = {
-  name: [-12, 17],
+  name: [-10, 17],
   email: [-5, 17],
   birth: [-7, 14],
   address: [-6, 9.5],
@@ -117,6 +117,7 @@ export const BOUNDS = {
   identifier: [-6, 15],
   other: [-2.5, 4],
   context: [-7, 9.5],
+  sharedByTwoNames: 11,
 } as const;
 
 export const NAME_BITS = {

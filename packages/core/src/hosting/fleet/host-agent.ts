@@ -1,4 +1,4 @@
-import type { LogCapture, RouteTarget, RunningProcess } from "@quayside/contracts";
+import type { LogCapture, ProcessState, RouteTarget, RunningProcess } from "@quayside/contracts";
 import { type ReleaseRow, releases, withTransaction } from "@quayside/db";
 import { and, eq, inArray } from "drizzle-orm";
 import type { HostContext } from "../../platform/context.ts";
@@ -171,7 +171,11 @@ export class HostAgent {
     const { runtime } = this.#ctx;
     this.capture(row.id, row.deploymentId, row.component);
     let process = processOf(row);
-    if (process && !(await runtime.processState(row.id, process)).running) process = null;
+    const state = process && (await runtime.processState(row.id, process));
+    if (state && !state.running) {
+      await this.#sayHowItEnded(row, state);
+      process = null;
+    }
     let failures = 0;
     while (!signal.aborted) {
       const startedAt = performance.now();
@@ -181,14 +185,18 @@ export class HostAgent {
         const end = await runtime.waitForExit(row.id, process, signal);
         if (signal.aborted || end.running) return;
         await this.#routeRelease(row, null);
-        const how = end.signal ? `by ${end.signal}` : `with code ${end.exitCode ?? "unknown"}`;
-        await this.#say(row, `The app ended ${how}; it is started again.`);
+        await this.#sayHowItEnded(row, end);
       }
       process = null;
       failures = performance.now() - startedAt > STEADY_MS ? 0 : failures + 1;
       if (!(await this.#isLive(row.id))) return;
       await pause(Math.min(RESTART_MAX_DELAY_MS, 250 * 2 ** Math.min(failures, 10)), signal);
     }
+  }
+
+  async #sayHowItEnded(row: ReleaseRow, end: Extract<ProcessState, { running: false }>): Promise<void> {
+    const how = end.signal ? `by ${end.signal}` : `with code ${end.exitCode ?? "unknown"}`;
+    await this.#say(row, `The app ended ${how}; it is started again.`);
   }
 
   /** Null when it could not be started or was not healthy; the reason is in its log. */
