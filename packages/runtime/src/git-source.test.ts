@@ -119,9 +119,9 @@ describe("fetchCommit", () => {
   });
 
   it("fetches anew when the cached copy is damaged", async () => {
-    const { repo, directory, fetch, layout } = setup();
+    const { repo, directory, fetch, dataDir } = setup();
     await fetch(repo.commit({ "a.txt": "1" }));
-    const objects = join(layout.mirror("p1"), "objects");
+    const objects = join(new DataLayout(dataDir).mirror("p1"), "objects");
     for (const name of readdirSync(objects, { recursive: true, encoding: "utf8" })) {
       const path = join(objects, name);
       if (!statSync(path).isFile()) continue;

@@ -65,8 +65,8 @@ function findingOf(a: BirthDate, b: BirthDate): Likeness | "daySwapped" | undefi
   if (left === right) return "same";
   if (a.swapped === right) return a.isAmbiguous || b.isAmbiguous ? "same" : "daySwapped";
   const edits = editsWithin(a.digits, b.digits, 2);
-  if (edits === 1 || partsInCommon(left, right) === 2) return "close";
-  return edits === 2 ? "similar" : "far";
+  if (edits === 1) return "close";
+  return edits === 2 || partsInCommon(left, right) === 2 ? "similar" : "far";
 }
 
 /** How many of year, month and day are the same. */

@@ -39,7 +39,7 @@ function compareEmail(a: PreparedEmail, b: PreparedEmail, shares?: ValueShares):
     return a.isRole && b.isRole ? evidence("company", "far", bitsOf(RATES.emailRole.far)) : undefined;
   }
   const finding = a.domain.text === b.domain.text ? compareAtOneDomain(a, b) : compareAcrossDomains(a, b);
-  if (finding === "colleagues") return evidence("email", finding, bitsOf(RATES.emailColleague.far));
+  if (finding === "colleagues") return evidence("email", finding, bitsOf(RATES.emailColleague));
   return evidence("email", finding, bitsOf(RATES.email[finding]));
 }
 

@@ -1,5 +1,5 @@
 import type { Likeness } from "./text-distance.ts";
-import { BOUNDS, PRIOR_BITS } from "./weights.ts";
+import { BOUNDS, MOST_SHARED_BITS, PRIOR_BITS } from "./weights.ts";
 
 /** Fields that go together are weighed together; `BOUNDS` says how much they may say. */
 export type EvidenceGroup =
@@ -55,7 +55,7 @@ export function confidenceOf(evidence: readonly Evidence[]): number {
   const name = bounded("name");
   const reach = bounded("email") + bounded("mobile");
   // Where the names are two people's, an email address or a mobile number is one more thing that a household shares.
-  const shared = name < 0 ? Math.min(context + reach, BOUNDS.sharedByTwoNames) : context + reach;
+  const shared = name < 0 ? Math.min(context + reach, MOST_SHARED_BITS) : context + reach;
   const bits = PRIOR_BITS + name + shared + bounded("birth") + bounded("identifier") + bounded("other");
   return 1 / (1 + 2 ** -bits);
 }

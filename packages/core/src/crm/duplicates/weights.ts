@@ -7,104 +7,84 @@ export interface Rate {
   readonly u: number;
 }
 
-const rate = (m: number, u: number): Rate => ({ m, u });
+type Pair = readonly [m: number, u: number];
 
-export interface TextRates {
-  readonly same: Rate;
-  readonly close: Rate;
-  readonly similar: Rate;
-  readonly far: Rate;
-}
+const rate = (m: number, u: number): Rate => ({ m, u });
+/** The rates of being the same, one edit apart (close), a few edits apart (similar), and of having little in common. */
+const levels = (same: Pair, close: Pair, similar: Pair, far: Pair) => ({
+  same: rate(...same),
+  close: rate(...close),
+  similar: rate(...similar),
+  far: rate(...far),
+});
 
 /** Of a thousand pairs worth comparing, which share a name, a number or a street already, about one is a duplicate. */
 export const PRIOR_BITS = -10;
 
 /**
- * Where the figures come from. m: typed data has an error in roughly one field of ten, half of which are a single edit.
- * u: how many values a field has in a population and how evenly people spread over them, rounded; stated per line.
+ * Where the figures come from, all of them rounded:
+ *
+ * m: in typed data about one field of six differs, nearly half of those by a single edit. A name or a birth date stays
+ * a person's own, so that differing throughout is rare; people move, change employers and have several numbers, so
+ * there it is common.
+ *
+ * u of same: the number of values in use and how evenly people spread over them; the comment of a line says what is
+ * known. u of close and similar: counted over pairs of different values in lists of names, streets and places.
  */
 export const RATES = {
-  // The commonest surname has about 1 % of the people, and two strangers share one in about 300 cases.
-  surname: {
-    same: rate(0.85, 1 / 300),
-    close: rate(0.06, 1 / 200),
-    similar: rate(0.03, 1 / 100),
-    far: rate(0.004, 0.98),
-  },
-  // Fewer given names are in use than surnames, and fashion bundles them.
-  givenName: {
-    same: rate(0.82, 1 / 100),
-    close: rate(0.06, 1 / 150),
-    similar: rate(0.03, 1 / 100),
-    far: rate(0.015, 0.96),
-  },
-  middleName: { same: rate(0.7, 1 / 15), close: rate(0.05, 1 / 40), similar: rate(0.02, 1 / 60), far: rate(0.2, 0.9) },
+  // The commonest surnames have about 1 % of the people each; two strangers share one in 250 to 1,000 cases.
+  surname: levels([0.85, 1 / 300], [0.07, 1 / 2_000], [0.02, 1 / 400], [0.004, 0.99]),
+  // Fewer given names are in use than surnames, and a generation bundles them.
+  givenName: levels([0.82, 1 / 150], [0.07, 1 / 800], [0.02, 1 / 200], [0.015, 0.98]),
+  // Every parent's favourites, and often left out or an initial: little either way.
+  middleName: levels([0.7, 1 / 15], [0.05, 1 / 80], [0.02, 1 / 40], [0.2, 0.9]),
+  // One in twenty-five goes by a nickname; it points at few names, of which each is one in 150.
   nickname: rate(0.04, 1 / 400),
+  // A record has an initial as rarely as a nickname, and one name in ten fits it.
   initial: rate(0.05, 1 / 100),
-  // One surname and two given names: members of a family, mostly.
+  // One surname and two given names are members of a family, mostly: it stands for both parts.
   relatives: rate(0.01, 0.08),
-  // 22,000 days in sixty years of birth, less the habits of those who make up a date. A date has about 60 neighbours at
-  // one digit's distance, few of which are taken.
-  birthDate: {
-    same: rate(0.85, 1 / 12_000),
-    close: rate(0.07, 1 / 300),
-    similar: rate(0.02, 1 / 40),
-    far: rate(0.015, 0.97),
-  },
-  age: { same: rate(0.7, 1 / 50), close: rate(0.15, 1 / 25), similar: rate(0.1, 0.15), far: rate(0.05, 0.8) },
-  // Personal addresses are unique but for the rare family that shares one.
-  email: {
-    same: rate(0.8, 1 / 80_000),
-    close: rate(0.05, 1 / 3_000),
-    similar: rate(0.05, 1 / 80),
-    far: rate(0.3, 0.99),
-  },
-  // Two mailboxes at one company are rarely one person's.
-  emailColleague: { far: rate(0.06, 0.95) },
-  // A role's mailbox names a company, and hardly a person.
-  emailRole: { same: rate(0.5, 1 / 60), far: rate(0.7, 0.98) },
-  mobile: {
-    same: rate(0.8, 1 / 8_000),
-    close: rate(0.06, 1 / 1_000),
-    similar: rate(0.01, 1 / 100),
-    far: rate(0.2, 0.99),
-  },
-  phone: {
-    same: rate(0.8, 1 / 1_000),
-    close: rate(0.06, 1 / 400),
-    similar: rate(0.01, 1 / 100),
-    far: rate(0.25, 0.99),
-  },
-  identifier: {
-    same: rate(0.9, 1 / 20_000),
-    close: rate(0.06, 1 / 2_000),
-    similar: rate(0.01, 1 / 50),
-    far: rate(0.03, 0.99),
-  },
-  street: {
-    same: rate(0.75, 1 / 1_000),
-    close: rate(0.1, 1 / 500),
-    similar: rate(0.08, 1 / 60),
-    far: rate(0.12, 0.97),
-  },
+  // 22,000 days in sixty years of birth, less some for dates that were made up.
+  birthDate: levels([0.85, 1 / 12_000], [0.07, 1 / 600], [0.03, 1 / 70], [0.03, 0.98]),
+  // Ages were written down in different years.
+  age: levels([0.7, 1 / 50], [0.15, 1 / 25], [0.1, 0.15], [0.05, 0.8]),
+  // Personal addresses are unique, but for the few that a family shares.
+  email: levels([0.8, 1 / 80_000], [0.05, 1 / 3_000], [0.05, 1 / 80], [0.3, 0.99]),
+  // Two personal mailboxes at one company are rarely one person's.
+  emailColleague: rate(0.06, 0.95),
+  // A role's mailbox names a company and hardly a person.
+  emailRole: levels([0.5, 1 / 60], [0.1, 0.1], [0.1, 0.1], [0.7, 0.98]),
+  // One number a person, which some of a family share.
+  mobile: levels([0.8, 1 / 8_000], [0.06, 1 / 1_000], [0.01, 1 / 100], [0.2, 0.99]),
+  // Often a switchboard's or a home's.
+  phone: levels([0.8, 1 / 1_000], [0.06, 1 / 400], [0.01, 1 / 100], [0.25, 0.99]),
+  // Issued once to each person; exact but for slips.
+  identifier: levels([0.9, 1 / 20_000], [0.06, 1 / 2_000], [0.01, 1 / 50], [0.03, 0.99]),
+  // One of thousands of streets, and people are gathered in some of them.
+  street: levels([0.75, 1 / 1_000], [0.1, 1 / 5_000], [0.05, 1 / 200], [0.12, 0.99]),
   // The text of one line in another line of the other address.
   elsewhere: rate(0.04, 1 / 2_000),
-  houseNumber: { same: rate(0.8, 1 / 40), close: rate(0.06, 1 / 12), similar: rate(0.04, 1 / 20), far: rate(0.2, 0.9) },
-  locality: { same: rate(0.75, 1 / 80), close: rate(0.1, 1 / 120), similar: rate(0.05, 1 / 50), far: rate(0.2, 0.95) },
-  postcode: { same: rate(0.8, 1 / 300), close: rate(0.08, 1 / 60), similar: rate(0.02, 1 / 20), far: rate(0.2, 0.97) },
-  region: { same: rate(0.85, 1 / 4), close: rate(0.05, 1 / 20), similar: rate(0.02, 1 / 20), far: rate(0.15, 0.75) },
-  country: { same: rate(0.97, 1 / 1.4), close: rate(0.01, 1 / 50), similar: rate(0.01, 1 / 50), far: rate(0.03, 0.3) },
+  // Low numbers are common. Close and similar are one figure too many, too few or wrong.
+  houseNumber: levels([0.8, 1 / 40], [0.04, 1 / 90], [0.04, 1 / 14], [0.15, 0.9]),
+  // An organization's people are of a few cities, so a city says less than its name's rarity.
+  locality: levels([0.75, 1 / 80], [0.1, 1 / 2_000], [0.03, 1 / 400], [0.2, 0.98]),
+  // Likewise; postcodes are dense, so that one digit off is often a neighbour.
+  postcode: levels([0.8, 1 / 300], [0.08, 1 / 80], [0.02, 1 / 80], [0.15, 0.97]),
+  // A handful of states, half of the people in one or two.
+  region: levels([0.85, 1 / 4], [0.05, 1 / 20], [0.02, 1 / 20], [0.1, 0.75]),
+  country: levels([0.97, 1 / 1.4], [0.01, 1 / 50], [0.01, 1 / 50], [0.03, 0.3]),
   // Candidates are sought among colleagues too, so that a shared company is common among those who are compared.
-  company: { same: rate(0.7, 1 / 25), close: rate(0.08, 1 / 50), similar: rate(0.06, 1 / 40), far: rate(0.3, 0.95) },
-  domain: { same: rate(0.7, 1 / 20), close: rate(0.02, 1 / 50), similar: rate(0.02, 1 / 50), far: rate(0.35, 0.95) },
-  gender: { same: rate(0.97, 1 / 2), close: rate(0.01, 1 / 50), similar: rate(0.01, 1 / 50), far: rate(0.06, 0.5) },
+  company: levels([0.7, 1 / 25], [0.08, 1 / 50], [0.06, 1 / 40], [0.3, 0.95]),
+  domain: levels([0.7, 1 / 20], [0.02, 1 / 50], [0.02, 1 / 50], [0.35, 0.95]),
+  gender: levels([0.97, 1 / 2], [0.01, 1 / 50], [0.01, 1 / 50], [0.06, 0.5]),
   // Of an unknown attribute all that is known is that duplicates agree on it more often.
-  other: { same: rate(0.7, 1 / 4), close: rate(0.08, 1 / 15), similar: rate(0.06, 1 / 12), far: rate(0.3, 0.6) },
+  other: levels([0.7, 1 / 4], [0.08, 1 / 15], [0.06, 1 / 12], [0.3, 0.6]),
 } as const;
 
 /**
- * Bounds of what correlated fields say together, in bits. Everything that a household or a company shares (context) is
- * bounded below what the prior takes: the same address alone leaves the question which of its people it is.
+ * The least and the most, in bits, that fields which depend on one another say together. What a household or a company
+ * shares (context) stays below what the prior takes: one address, however often it is repeated in other fields, leaves
+ * open which of its people it is.
  */
 export const BOUNDS = {
   name: [-10, 17],
@@ -117,16 +97,20 @@ export const BOUNDS = {
   identifier: [-6, 15],
   other: [-2.5, 4],
   context: [-7, 9.5],
-  sharedByTwoNames: 11,
 } as const;
 
+/** What context, email address and mobile number together say at most when the names are two people's. */
+export const MOST_SHARED_BITS = 11;
+
+/** For names whose parts cannot be told apart. */
 export const NAME_BITS = {
   // Both parts agree but for where the space is.
   writtenDifferently: 10,
+  // Given name and surname in each other's place: one record in thirty, but chance doubles.
   reordered: -1,
 } as const;
 
-/** A share may make a value at most eight times rarer than usual, so that chance in small data does not decide. */
+/** A share makes a value at most eight times rarer than usual, so that chance in small data does not decide. */
 const RARER = 8;
 const MOST_COMMON = 0.5;
 
