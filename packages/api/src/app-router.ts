@@ -1,4 +1,5 @@
-import { crmRouter } from "./crm/crm-router.ts";
+import { crmProcedures } from "./crm/crm-router.ts";
+import { peopleRouter } from "./crm/people-router.ts";
 import { deploymentsRouter } from "./hosting/deployments-router.ts";
 import { projectsRouter } from "./hosting/projects-router.ts";
 import { apiKeysRouter } from "./identity/api-keys-router.ts";
@@ -15,7 +16,7 @@ export const appRouter = router({
     users: usersRouter,
     organizations: organizationsRouter,
   },
-  crm: crmRouter,
+  crm: { ...crmProcedures, people: peopleRouter },
   registry: registryRouter,
   hosting: { projects: projectsRouter, deployments: deploymentsRouter },
 });

@@ -1,10 +1,19 @@
-import { type Context, type HostAgent, type HostContext, pruneExpired, pruneLogs, runDeployment } from "@quayside/core";
+import {
+  type Context,
+  type HostAgent,
+  type HostContext,
+  pruneExpired,
+  pruneLogs,
+  refreshScores,
+  runDeployment,
+} from "@quayside/core";
 import type { CronItem } from "graphile-worker";
 import type { Handlers } from "./platform/worker-pool.ts";
 
 /** Short jobs that any worker process can run. */
 export function commonHandlers(ctx: Context): Handlers {
   return {
+    "crm.refresh_scores": async (_payload, { stopping }) => void (await refreshScores(ctx, stopping)),
     "hosting.prune_logs": async () => void (await pruneLogs(ctx)),
     "platform.prune_expired": () => pruneExpired(ctx),
   };
@@ -18,5 +27,6 @@ export function hostHandlers(ctx: HostContext, agent: HostAgent): Handlers {
 /** Recurring jobs. Graphile Worker adds each once, however many processes run. */
 export const RECURRING: readonly CronItem[] = [
   { task: "platform.prune_expired", match: "*/10 * * * *", options: { backfillPeriod: 0 } },
+  { task: "crm.refresh_scores", match: "*/5 * * * *", options: { backfillPeriod: 0 } },
   { task: "hosting.prune_logs", match: "17 * * * *", options: { backfillPeriod: 0 } },
 ];

@@ -1,10 +1,11 @@
 import { crmHealth, crmStats } from "@quayside/contracts";
 import { checkDatabase, readStats } from "@quayside/core";
-import { procedure, router } from "../platform/procedure.ts";
+import { procedure } from "../platform/procedure.ts";
 
 const tags = ["CRM"];
 
-export const crmRouter = router({
+/** What is about the CRM as a whole. */
+export const crmProcedures = {
   health: procedure
     .meta({
       openapi: {
@@ -37,4 +38,4 @@ export const crmRouter = router({
     })
     .output(crmStats)
     .query(({ ctx }) => readStats(ctx)),
-});
+};

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateTime, plainText, uuid } from "../platform/text.ts";
+import { dateTime, givenDateTime, plainText, uuid } from "../platform/text.ts";
 import { attributes } from "./attributes.ts";
 import { cursor, pageLimit, pageOf, searchText } from "./pages.ts";
 
@@ -33,8 +33,8 @@ const writable = {
   name: plainText(1, 500).refine((value) => value.trim() !== "", "must not be blank"),
   status: campaignStatus,
   description: plainText(0, 10_000).nullable(),
-  startsAt: dateTime.nullable(),
-  endsAt: dateTime.nullable(),
+  startsAt: givenDateTime.nullable(),
+  endsAt: givenDateTime.nullable().describe("Not before startsAt."),
   attributes,
 };
 

@@ -20,6 +20,8 @@ export interface RestMeta {
   /** Success status; 204 answers no body. */
   status: 200 | 201 | 202 | 204;
   kind: RouteKind;
+  /** Success statuses besides `status`, with what they mean. */
+  otherStatus?: Readonly<Record<number, string>>;
   /** The scope that the caller's credential must have. */
   scope?: ApiScope;
   /** Name of the server-sent events. */

@@ -13,6 +13,15 @@ export function plainText(minLength: number, maxLength: number) {
 /** A point in time as RFC 3339 text with an offset, e.g. `2026-01-31T12:00:00Z`. */
 export const dateTime = z.iso.datetime({ offset: true });
 
+const FIRST_MS = Date.parse("0001-01-01T00:00:00Z");
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** A time that a caller gives, in the years 1 to 9999 UTC: outside of them RFC 3339 text cannot say it any more. */
+export const givenDateTime = dateTime.refine((value) => {
+  const ms = Date.parse(value);
+  return ms >= FIRST_MS && ms <= LAST_MS;
+}, "must be in the years 0001 to 9999 (UTC)");
+
 export const uuid = z.guid().transform((value) => value.toLowerCase());
 
 const LABEL = /^[\p{L}\p{N}]([\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;

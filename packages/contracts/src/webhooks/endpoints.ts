@@ -18,17 +18,20 @@ export const CRM_WEBHOOK_EVENTS = [
 export type CrmWebhookEvent = (typeof CRM_WEBHOOK_EVENTS)[number];
 
 const MAX_URL_LENGTH = 2_048;
+const CONTROL_OR_SPACE = /[\s\p{Cc}]/u;
 
 /** Where deliveries go: http or https, without a user name or password in it. */
 export const webhookUrl = z
   .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" })
   .max(MAX_URL_LENGTH)
+  // The parser forgives line breaks and NUL; what is stored and shown should be what is called.
+  .refine((value) => value.isWellFormed() && !CONTROL_OR_SPACE.test(value), "must not contain control characters or spaces")
   .refine((value) => {
     const url = URL.parse(value);
     return url !== null && url.username === "" && url.password === "";
   }, "must not contain a user name or password");
 
-export const createCrmWebhookInput = z.strictObject({
+const writable = {
   name: plainText(1, 200).refine((value) => value.trim() !== "", "must not be blank"),
   url: webhookUrl,
   events: z
@@ -36,8 +39,19 @@ export const createCrmWebhookInput = z.strictObject({
     .min(1)
     .max(20)
     .describe("Event types, or `*` for all of them."),
-});
+};
+
+export const createCrmWebhookInput = z.strictObject(writable);
 export type CreateCrmWebhookInput = z.output<typeof createCrmWebhookInput>;
+
+export const updateCrmWebhookInput = z.strictObject({
+  id: uuid,
+  name: writable.name.optional(),
+  url: writable.url.optional(),
+  events: writable.events.optional(),
+  status: webhookEndpointStatus.optional().describe("A disabled endpoint is told nothing."),
+});
+export type UpdateCrmWebhookInput = z.output<typeof updateCrmWebhookInput>;
 
 export const webhookIdInput = z.strictObject({ id: uuid });
 export const createdWebhook = z.object({ id: z.guid() });

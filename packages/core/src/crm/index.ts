@@ -1,1 +1,11 @@
+export { bulkPeople } from "./people/bulk-people.ts";
+export { deletePerson } from "./people/delete-person.ts";
+export { listPeople } from "./people/list-people.ts";
+export { readPerson } from "./people/read-person.ts";
+export { updatePerson } from "./people/update-person.ts";
+export { upsertPerson } from "./people/upsert-person.ts";
 export { readStats } from "./read-stats.ts";
+export { explainScore } from "./score/explain-score.ts";
+export { refreshScores } from "./score/refresh-scores.ts";
+export { readTimeline } from "./timeline/read-timeline.ts";
+export { recordTouchpoints } from "./timeline/record-touchpoints.ts";

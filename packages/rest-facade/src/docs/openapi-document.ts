@@ -69,6 +69,9 @@ function finish(operation: Operation, route: Route): Operation {
   const status = String(route.rest.status);
   const responses: Record<string, Json> =
     status === "204" ? { 204: { description: "Done; there is no body." } } : { [status]: success ?? {} };
+  for (const [code, description] of Object.entries(route.rest.otherStatus ?? {})) {
+    responses[code] = { ...success, description };
+  }
   const errors: Record<string, string> = { ...commonErrors(route), ...route.openapi.errorResponses };
   for (const [code, description] of Object.entries(errors)) {
     responses[code] = errorResponse(description, route.rest.errors, Number(code));

@@ -1,0 +1,87 @@
+import type { BulkOperation, BulkOutcome, BulkResult } from "@quayside/contracts";
+import { withTransaction } from "@quayside/db";
+import { requireCaller } from "../../platform/authorize.ts";
+import type { Context } from "../../platform/context.ts";
+import { PersonFault } from "./change-person.ts";
+import { PeopleBatch } from "./people-batch.ts";
+
+const MAX_TAGS = 100;
+const MAX_IDS_NAMED = 5;
+
+/**
+ * Up to 1,000 operations in their order, in one transaction. An upsert means the person of `data.id`, else the one who
+ * holds the email (case does not matter), else a new one. Each operation stands alone: what cannot be done is told in
+ * its result, and the others are done. Results come in the order of the operations.
+ */
+export async function bulkPeople(ctx: Context, input: { operations: BulkOperation[] }): Promise<BulkOutcome> {
+  const { organization } = requireCaller(ctx, "write");
+  const results = await withTransaction(ctx.db, async (tx) => {
+    const batch = await PeopleBatch.load(tx, ctx, organization.id, keysOf(input.operations));
+    const outcomes = input.operations.map((operation, index) => attempt(ctx, batch, operation, index));
+    await batch.store();
+    return outcomes;
+  });
+  const succeeded = results.filter(({ ok }) => ok).length;
+  return { results, succeeded, failed: results.length - succeeded };
+}
+
+/** Whom the operations name, and what a new person among them would take. */
+function keysOf(operations: readonly BulkOperation[]) {
+  const [ids, emails, keys] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const operation of operations) {
+    if (operation.op !== "upsert") {
+      ids.add(operation.personId);
+      continue;
+    }
+    const { id, email } = operation.data;
+    if (id !== undefined) {
+      ids.add(id);
+      keys.add(id);
+    }
+    if (email !== undefined) {
+      emails.add(email);
+      keys.add(email.toLowerCase());
+    }
+  }
+  return { ids, emails, keys };
+}
+
+function attempt(ctx: Context, batch: PeopleBatch, operation: BulkOperation, index: number): BulkResult {
+  try {
+    return { index, op: operation.op, ok: true, personId: apply(ctx, batch, operation) };
+  } catch (error) {
+    if (!(error instanceof PersonFault)) throw error;
+    return { index, op: operation.op, ok: false, error: error.message };
+  }
+}
+
+function apply(ctx: Context, batch: PeopleBatch, operation: BulkOperation): string {
+  if (operation.op === "upsert") {
+    const { id, ...fields } = operation.data;
+    return batch.upsert(id ?? idOfEmail(batch, fields.email) ?? ctx.ids.uuid(), fields).person.id;
+  }
+  const person = batch.find(operation.personId);
+  if (!person) throw new PersonFault("personId", `No person has the id ${operation.personId}.`);
+  const others = person.tags.filter((tag) => tag !== operation.tag);
+  if (operation.op === "untag") {
+    if (others.length < person.tags.length) batch.replace({ ...person, tags: others });
+    return person.id;
+  }
+  if (others.length < person.tags.length) return person.id;
+  if (others.length >= MAX_TAGS) throw new PersonFault("tag", `A person may have at most ${MAX_TAGS} tags.`);
+  batch.replace({ ...person, tags: [...others, operation.tag] });
+  return person.id;
+}
+
+function idOfEmail(batch: PeopleBatch, email: string | undefined): string | null {
+  if (email === undefined) return null;
+  const match = batch.findByEmail(email);
+  if (match.kind === "none") return null;
+  if (match.kind === "one") return match.id;
+  const named = match.ids.slice(0, MAX_IDS_NAMED).join(", ");
+  const more = match.ids.length > MAX_IDS_NAMED ? ` and ${match.ids.length - MAX_IDS_NAMED} more` : "";
+  throw new PersonFault(
+    "email",
+    `The email ${email} belongs to ${match.ids.length} people (${named}${more}); name one by 'id', or merge them.`,
+  );
+}
