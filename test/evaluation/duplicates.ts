@@ -1,15 +1,13 @@
 // `node test/evaluation/duplicates.ts [file.csv …]` measures how well duplicate people are told from strangers, on
 // files in febrl's form or, without a file, on people that it makes up.
 import { parseArgs, styleText } from "node:util";
-import { comparePrepared, scorePrepared } from "../../packages/core/src/crm/duplicates/compare-people.ts";
-import { countShares } from "../../packages/core/src/crm/duplicates/count-shares.ts";
-import { preparePerson } from "../../packages/core/src/crm/duplicates/prepare-person.ts";
-import { blockPeople } from "./block-people.ts";
+import { comparePrepared } from "../../packages/core/src/crm/duplicates/compare-people.ts";
 import { generatePeople, type LabelledPerson } from "./people-generator.ts";
 import { readFebrl } from "./read-febrl.ts";
+import { qualityAt, type ScoredPair, type ScoredPairs, scorePairs } from "./score-pairs.ts";
 
 const THRESHOLD = 0.5;
-const OTHER_THRESHOLDS = [0.1, 0.3, 0.7, 0.9, 0.99];
+const THRESHOLDS = [0.1, 0.3, THRESHOLD, 0.7, 0.9, 0.99];
 const USAGE = `node test/evaluation/duplicates.ts [file.csv …] [options]
 
   --without COLUMN   leaves a column out; may be given several times
@@ -19,102 +17,73 @@ const USAGE = `node test/evaluation/duplicates.ts [file.csv …] [options]
   --show N           the N worst mistakes of either kind (0)
 `;
 
-interface ScoredPair {
-  left: number;
-  right: number;
-  confidence: number;
-  isTrue: boolean;
-}
-
 const coloured = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
 const strong = (text: string) => (coloured ? styleText("bold", text) : text);
 const dim = (text: string) => (coloured ? styleText("dim", text) : text);
 const print = (line = "") => process.stdout.write(`${line}\n`);
 const percent = (share: number) => `${(share * 100).toFixed(2)} %`;
 const count = (value: number) => Math.round(value).toLocaleString("en");
+const row = (cells: readonly string[]) => `  ${cells.map((cell) => cell.padStart(11)).join("")}`;
 
-function evaluate(
-  title: string,
-  labelled: readonly LabelledPerson[],
-  options: { useShares: boolean; show: number },
-): void {
-  const startedAt = performance.now();
-  const people = labelled.map(({ person }) => preparePerson(person));
-  const preparedAt = performance.now();
-  const shares = options.useShares ? countShares(people) : undefined;
-  const pairs = blockPeople(people);
-  const blockedAt = performance.now();
-  const scored = pairs.map(([left, right]): ScoredPair => {
-    const [a, b] = [people[left], people[right]];
-    const confidence = a === undefined || b === undefined ? 0 : scorePrepared(a, b, shares);
-    return { left, right, confidence, isTrue: labelled[left]?.entity === labelled[right]?.entity };
-  });
-  const comparedMs = performance.now() - blockedAt;
-  const truePairs = countTruePairs(labelled);
-  const found = scored.filter(({ isTrue }) => isTrue).length;
+function report(title: string, labelled: readonly LabelledPerson[], useShares: boolean, show: number): void {
+  const scored = scorePairs(labelled, useShares);
+  const { pairs, truePairs, durations } = scored;
+  const found = pairs.filter(({ isTrue }) => isTrue).length;
   print(strong(title));
-  print(`  people ${count(people.length)}, true pairs ${count(truePairs)}, pairs compared ${count(pairs.length)}`);
-  print(`  blocking recall ${percent(truePairs === 0 ? 1 : found / truePairs)}`);
+  print(`  people            ${count(labelled.length)}`);
+  print(`  true pairs        ${count(truePairs)}`);
+  print(`  pairs compared    ${count(pairs.length)}`);
+  print(`  blocking recall   ${percent(truePairs === 0 ? 1 : found / truePairs)}`);
+  const { prepareMs, blockMs, compareMs } = durations;
   print(
-    `  prepared in ${count(preparedAt - startedAt)} ms, blocked in ${count(blockedAt - preparedAt)} ms, ` +
-      `compared in ${count(comparedMs)} ms: ${count((pairs.length / comparedMs) * 1_000)} comparisons/s`,
+    `  time              prepare ${count(prepareMs)} ms, block ${count(blockMs)} ms, compare ${count(compareMs)} ms`,
   );
-  printTable(scored, truePairs);
-  const describe = ({ left, right }: ScoredPair) => {
-    const [a, b] = [people[left], people[right]];
-    return a === undefined || b === undefined ? [] : comparePrepared(a, b, shares).reasons;
-  };
-  if (options.show > 0) showMistakes(labelled, scored, options.show, describe);
+  print(`  comparisons       ${count((pairs.length / compareMs) * 1_000)} a second\n`);
+  print(dim(row(["threshold", "precision", "recall", "F1", "wrong", "missed"])));
+  for (const threshold of THRESHOLDS) {
+    const { precision, recall, f1, wrong, missed } = qualityAt(threshold, scored);
+    const cells = [percent(precision), percent(recall), f1.toFixed(4), count(wrong), count(missed)];
+    const line = row([threshold.toFixed(2), ...cells]);
+    print(threshold === THRESHOLD ? strong(line) : line);
+  }
+  if (show > 0) showMistakes(labelled, scored, show);
   print();
 }
 
-function countTruePairs(labelled: readonly LabelledPerson[]): number {
-  const sizes = new Map<string, number>();
-  for (const { entity } of labelled) sizes.set(entity, (sizes.get(entity) ?? 0) + 1);
-  let pairs = 0;
-  for (const size of sizes.values()) pairs += (size * (size - 1)) / 2;
-  return pairs;
-}
-
-function printTable(scored: readonly ScoredPair[], truePairs: number): void {
-  print(
-    dim(`  ${["threshold", "precision", "recall", "F1", "wrong", "missed"].map((head) => head.padStart(10)).join("")}`),
-  );
-  for (const threshold of [...OTHER_THRESHOLDS, THRESHOLD].sort()) {
-    const positive = scored.filter(({ confidence }) => confidence >= threshold);
-    const right = positive.filter(({ isTrue }) => isTrue).length;
-    const precision = positive.length === 0 ? 1 : right / positive.length;
-    const recall = truePairs === 0 ? 1 : right / truePairs;
-    const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
-    const cells = [threshold.toString(), percent(precision), percent(recall), f1.toFixed(4)];
-    const line = `  ${[...cells, count(positive.length - right), count(truePairs - right)].map((cell) => cell.padStart(10)).join("")}`;
-    print(threshold === THRESHOLD ? strong(line) : line);
-  }
-}
-
-function showMistakes(
-  labelled: readonly LabelledPerson[],
-  scored: readonly ScoredPair[],
-  most: number,
-  describe: (pair: ScoredPair) => string[],
-): void {
-  const wrong = scored.filter(({ confidence, isTrue }) => !isTrue && confidence >= THRESHOLD);
-  const missed = scored.filter(({ confidence, isTrue }) => isTrue && confidence < THRESHOLD);
+/** The surest of what was wrong, and of the compared pairs that were missed those with the least confidence. */
+function showMistakes(labelled: readonly LabelledPerson[], scored: ScoredPairs, most: number): void {
+  const wrong = scored.pairs.filter(({ confidence, isTrue }) => !isTrue && confidence >= THRESHOLD);
+  const missed = scored.pairs.filter(({ confidence, isTrue }) => isTrue && confidence < THRESHOLD);
   wrong.sort((a, b) => b.confidence - a.confidence);
   missed.sort((a, b) => a.confidence - b.confidence);
-  for (const [title, pairs] of [["wrong", wrong] as const, ["missed", missed] as const]) {
-    for (const pair of pairs.slice(0, most)) {
-      print(`\n  ${strong(title)} ${pair.confidence.toFixed(3)}`);
-      for (const index of [pair.left, pair.right]) print(`    ${lineOf(labelled[index])}`);
-      for (const reason of describe(pair)) print(dim(`      ${reason}`));
-    }
-  }
+  for (const pair of wrong.slice(0, most)) showMistake("wrong", pair, labelled, scored);
+  for (const pair of missed.slice(0, most)) showMistake("missed", pair, labelled, scored);
+}
+
+function showMistake(
+  kind: string,
+  { left, right, confidence }: ScoredPair,
+  labelled: readonly LabelledPerson[],
+  { people, shares }: ScoredPairs,
+): void {
+  const [a, b] = [people[left], people[right]];
+  if (a === undefined || b === undefined) return;
+  print(`\n  ${strong(kind)} ${confidence.toFixed(3)}`);
+  print(`    ${lineOf(labelled[left])}`);
+  print(`    ${lineOf(labelled[right])}`);
+  for (const reason of comparePrepared(a, b, shares).reasons) print(dim(`      ${reason}`));
 }
 
 function lineOf(labelled: LabelledPerson | undefined): string {
   if (labelled === undefined) return "";
   const { name, email, domain, attributes } = labelled.person;
   return [labelled.id, name ?? "", email ?? "", domain ?? "", ...Object.values(attributes)].join(" | ");
+}
+
+function wholeNumber(option: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${option} takes a whole number, not '${text}'.`);
+  return value;
 }
 
 function main(): void {
@@ -127,19 +96,23 @@ function main(): void {
       seed: { type: "string", default: "1" },
       people: { type: "string", default: "3000" },
       show: { type: "string", default: "0" },
-      help: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
     },
   });
   if (values.help) {
     process.stdout.write(USAGE);
     return;
   }
-  const options = { useShares: values.shares, show: Number(values.show) };
-  for (const file of positionals) evaluate(file, readFebrl(file, new Set(values.without)), options);
+  const show = wholeNumber("show", values.show);
+  for (const file of positionals) report(file, readFebrl(file, new Set(values.without)), values.shares, show);
   if (positionals.length > 0) return;
-  const made = generatePeople({ seed: Number(values.seed), entities: Number(values.people) });
-  evaluate(`made-up people, seed ${values.seed}`, made, options);
+  const seed = wholeNumber("seed", values.seed);
+  const entities = wholeNumber("people", values.people);
+  report(`made-up people, seed ${seed}`, generatePeople({ seed, entities }), values.shares, show);
 }
+
+// `| head` closes the pipe early.
+process.stdout.on("error", () => process.exit());
 
 try {
   main();

@@ -7,6 +7,8 @@ import { type Installation, startInstallation } from "./installation.ts";
 
 export interface Benchmark {
   name: string;
+  /** Ended as hanging after this long; 120,000 when unset. */
+  limitMs?: number;
   measure(bench: Bench): Promise<Figure[]>;
 }
 

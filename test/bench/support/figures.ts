@@ -16,7 +16,7 @@ export interface Figure {
 }
 
 export interface Target {
-  rule: "at most" | "at least" | "ratio at least";
+  rule: "at most" | "at least" | "ratio at least" | "ratio at most";
   value: number;
 }
 
@@ -25,7 +25,8 @@ export function isMet({ value, ratio, target }: Figure): boolean | null {
   if (!target) return null;
   if (target.rule === "at most") return value <= target.value;
   if (target.rule === "at least") return value >= target.value;
-  return ratio !== undefined && ratio >= target.value;
+  if (ratio === undefined) return false;
+  return target.rule === "ratio at least" ? ratio >= target.value : ratio <= target.value;
 }
 
 const HEADINGS = ["Figure", "Measured", "Bare", "Ratio", "Target", "Met", "Note"];
@@ -66,6 +67,7 @@ function cellsOf(figure: Figure): string[] {
 
 function describe({ rule, value }: Target, unit: Unit): string {
   if (rule === "ratio at least") return `ratio ≥ ${value.toFixed(2)}`;
+  if (rule === "ratio at most") return `ratio ≤ ${value.toFixed(2)}`;
   return `${rule === "at most" ? "≤" : "≥"} ${numeral(value)} ${unit}`;
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateTime, givenDateTime, plainText, uuid } from "../platform/text.ts";
+import { dateTime, givenDateTime, plainText, uuid, visibleName } from "../platform/text.ts";
 import { attributes } from "./attributes.ts";
 import { cursor, pageLimit, pageOf, searchText } from "./pages.ts";
 
@@ -30,7 +30,7 @@ export const listCampaignsOutput = pageOf(campaignRecord);
 export const campaignIdInput = z.strictObject({ id: uuid });
 
 const writable = {
-  name: plainText(1, 500).refine((value) => value.trim() !== "", "must not be blank"),
+  name: visibleName(500),
   status: campaignStatus,
   description: plainText(0, 10_000).nullable(),
   startsAt: givenDateTime.nullable(),

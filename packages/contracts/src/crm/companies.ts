@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateTime, domainName, plainText, uuid } from "../platform/text.ts";
+import { dateTime, domainName, uuid, visibleName } from "../platform/text.ts";
 import { attributes } from "./attributes.ts";
 import { cursor, pageLimit, pageOf, searchText } from "./pages.ts";
 
@@ -23,7 +23,7 @@ export type ListCompaniesInput = z.output<typeof listCompaniesInput>;
 export const listCompaniesOutput = pageOf(companyRecord);
 export const companyIdInput = z.strictObject({ id: uuid });
 
-const name = plainText(1, 500).refine((value) => value.trim() !== "", "must not be blank");
+const name = visibleName(500);
 
 export const createCompanyInput = z.strictObject({
   name,

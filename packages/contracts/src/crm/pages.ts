@@ -8,8 +8,8 @@ export function pageLimit(byDefault: number) {
   return z.int().min(1).max(200).default(byDefault);
 }
 
-/** Text to look for: 1 to 200 characters, without the space around it. */
-export const searchText = plainText(0, 1_000).trim().min(1).max(200);
+/** Text to look for: 1 to 200 characters. Space around it does not count. */
+export const searchText = plainText(1, 200).trim().min(1);
 
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ data: z.array(item), next_cursor: z.string().nullable() });

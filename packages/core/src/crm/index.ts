@@ -1,3 +1,13 @@
+export { createCampaign } from "./campaigns/create-campaign.ts";
+export { deleteCampaign } from "./campaigns/delete-campaign.ts";
+export { listCampaigns } from "./campaigns/list-campaigns.ts";
+export { readCampaign } from "./campaigns/read-campaign.ts";
+export { updateCampaign } from "./campaigns/update-campaign.ts";
+export { createCompany } from "./companies/create-company.ts";
+export { deleteCompany } from "./companies/delete-company.ts";
+export { listCompanies } from "./companies/list-companies.ts";
+export { readCompany } from "./companies/read-company.ts";
+export { updateCompany } from "./companies/update-company.ts";
 export { bulkPeople } from "./people/bulk-people.ts";
 export { deletePerson } from "./people/delete-person.ts";
 export { listPeople } from "./people/list-people.ts";

@@ -1,8 +1,9 @@
-import type { ApiScope, KeyEnvironment, Plan, TokenRole } from "@quayside/contracts";
+import type { ApiScope, KeyEnvironment, Plan, SubscriptionFacts, TokenRole } from "@quayside/contracts";
 import {
   bigint,
   boolean,
   customType,
+  date,
   integer,
   jsonb,
   pgTable,
@@ -93,6 +94,7 @@ export const apiKeys = pgTable("api_keys", {
   expiresAt: at(),
   lastUsedAt: at(),
   revokedAt: at(),
+  successorId: uuid(),
 });
 
 export const entitlements = pgTable("entitlements", {
@@ -100,6 +102,25 @@ export const entitlements = pgTable("entitlements", {
   plan: text().$type<Plan>().notNull(),
   entitledUntil: at(),
   source: text().notNull(),
+  updatedAt: at().notNull().defaultNow(),
+  setByHandAt: at(),
+});
+
+export const paymentEvents = pgTable("payment_events", {
+  id: text().primaryKey(),
+  type: text().notNull(),
+  handled: boolean().notNull(),
+  subscriptionId: text(),
+  facts: jsonb().$type<SubscriptionFacts>(),
+  createdAt: at().notNull(),
+  receivedAt: at().notNull().defaultNow(),
+  appliedAt: at(),
+});
+
+export const paymentSubscriptions = pgTable("payment_subscriptions", {
+  id: text().primaryKey(),
+  userUid: uuid(),
+  facts: jsonb().$type<SubscriptionFacts>().notNull(),
   updatedAt: at().notNull().defaultNow(),
 });
 
@@ -113,3 +134,22 @@ export const apiUsageHours = pgTable(
   },
   (table) => [primaryKey({ columns: [table.apiKeyId, table.hour] })],
 );
+
+export const apiUsageDays = pgTable(
+  "api_usage_days",
+  {
+    apiKeyId: uuid().notNull(),
+    day: date().notNull(),
+    requests: bigint({ mode: "number" }).notNull().default(0),
+    errors: bigint({ mode: "number" }).notNull().default(0),
+  },
+  (table) => [primaryKey({ columns: [table.apiKeyId, table.day] })],
+);
+
+export const usageReports = pgTable("usage_reports", {
+  key: text().primaryKey(),
+  requestHash: bytea().notNull(),
+  response: text().notNull(),
+  createdAt: at().notNull().defaultNow(),
+  expiresAt: at().notNull(),
+});

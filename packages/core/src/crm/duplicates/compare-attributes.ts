@@ -48,7 +48,8 @@ function compareAttribute(
   allOfB: readonly PreparedAttribute[],
   shares?: ValueShares,
 ): Evidence | undefined {
-  const { kind } = a;
+  // An age that is no number is text.
+  const kind = a.kind === b.kind ? a.kind : "other";
   const evidence = (finding: Evidence["finding"], bits: number): Evidence => ({
     group: GROUPS[kind],
     field: a.key,
@@ -57,11 +58,11 @@ function compareAttribute(
     left: a.shown,
     right: b.shown,
   });
-  const alike = likenessOf(a, b);
+  const alike = likenessOf(kind, a, b);
   if (alike === "same") return evidence("same", bitsOf(RATES[kind].same, shares?.(a.key, a.word.text)));
   if (alike === "far") {
     // Lines of an address get into each other's place.
-    if (isPlace(kind) && (standsElsewhere(a, allOfB) || standsElsewhere(b, allOfA))) {
+    if (isPlace(kind) && (standsElsewhere(a, allOfA, allOfB) || standsElsewhere(b, allOfB, allOfA))) {
       return evidence("elsewhere", bitsOf(RATES.elsewhere));
     }
     return evidence("far", bitsOf(RATES[kind].far));
@@ -71,14 +72,14 @@ function compareAttribute(
   return evidence(alike, bitsOf(RATES[kind][alike]));
 }
 
-function likenessOf(a: PreparedAttribute, b: PreparedAttribute): Likeness {
-  if (a.kind === "age") return likenessOfAges(Number(a.word.text), Number(b.word.text));
+function likenessOf(kind: KeyedKind, a: PreparedAttribute, b: PreparedAttribute): Likeness {
+  if (kind === "age") return likenessOfAges(Number(a.word.text), Number(b.word.text));
   const alike = likeness(a.word, b.word);
   if (alike !== "far") return alike;
   const [short, long] =
     a.word.text.length < b.word.text.length ? [a.word.text, b.word.text] : [b.word.text, a.word.text];
-  if (a.kind === "postcode") return short.length >= 5 && long.startsWith(short) ? "close" : "far";
-  if (a.kind === "houseNumber") return long.startsWith(short) || long.endsWith(short) ? "similar" : "far";
+  if (kind === "postcode") return short.length >= 5 && long.startsWith(short) ? "close" : "far";
+  if (kind === "houseNumber") return long.startsWith(short) || long.endsWith(short) ? "similar" : "far";
   return short.length >= 5 && (long.startsWith(short) || long.endsWith(short)) ? "similar" : "far";
 }
 
@@ -92,8 +93,17 @@ function isPlace(kind: KeyedKind): boolean {
   return kind === "street" || kind === "locality";
 }
 
-function standsElsewhere(attribute: PreparedAttribute, others: readonly PreparedAttribute[]): boolean {
+/** Looks at lines that both have, since a line that one lacks says nothing. */
+function standsElsewhere(
+  attribute: PreparedAttribute,
+  own: readonly PreparedAttribute[],
+  others: readonly PreparedAttribute[],
+): boolean {
   return others.some(
-    ({ kind, key, word }) => isPlace(kind) && key !== attribute.key && word.text === attribute.word.text,
+    ({ kind, key, word }) =>
+      word.text === attribute.word.text &&
+      isPlace(kind) &&
+      key !== attribute.key &&
+      own.some((mine) => mine.key === key),
   );
 }

@@ -18,34 +18,38 @@ const RANKS: Readonly<Record<Match, number>> = { same: 50, nickname: 40, close: 
 
 /** Compares names part by part, in whatever order the parts stand. A part that one name lacks says nothing. */
 export function compareNames(a: PreparedName, b: PreparedName, shares?: ValueShares): Evidence {
-  const evidence = (finding: Finding, bits: number): Evidence => ({
-    group: "name",
-    field: "name",
-    finding,
-    bits,
+  const evidence = (finding: Finding, bits: number, familyBits: number): Evidence => ({
+    ...{ group: "name" as const, field: "name", finding, bits, familyBits },
     left: a.shown,
     right: b.shown,
   });
-  if (a.whole.text === b.whole.text)
-    return evidence("same", bitsOfSame(a.parts.length > b.parts.length ? a : b, shares));
+  if (a.whole.text === b.whole.text) {
+    const { bits, familyBits } = bitsOfSame(a.parts.length > b.parts.length ? a : b, shares);
+    return evidence("same", bits, familyBits);
+  }
   const pairs = alignParts(a.parts, b.parts);
   const missed = slotsMissed(a.parts, b.parts, pairs);
-  if (missed.length > 0 && isWrittenDifferently(a, b)) return evidence("close", NAME_BITS.writtenDifferently);
+  if (missed.length > 0 && isWrittenDifferently(a, b)) {
+    return evidence("close", NAME_BITS.writtenDifferently, NAME_BITS.writtenDifferentlyFamily);
+  }
   const agreed = weighPairs(a, b, pairs, shares);
-  if (missed.includes("givenName") && agreed.slots.has("surname"))
-    return evidence("relatives", bitsOf(RATES.relatives));
   const against = missed.reduce((sum, slot) => sum + bitsOf(RATES[slot].far), 0);
-  return evidence(findingOf(pairs, missed, agreed.reordered), agreed.bits + against);
+  const areRelatives = missed.includes("givenName") && agreed.familyBits > 0;
+  const finding = areRelatives ? "relatives" : findingOf(pairs, missed, agreed.reordered);
+  return evidence(finding, agreed.bits + against, agreed.familyBits);
 }
 
-function bitsOfSame({ parts }: PreparedName, shares?: ValueShares): number {
+function bitsOfSame({ parts }: PreparedName, shares?: ValueShares): { bits: number; familyBits: number } {
   let bits = 0;
+  let familyBits = 0;
   for (const [index, { text }] of parts.entries()) {
     const slot =
       parts.length === 1 || index === 0 ? "givenName" : index === parts.length - 1 ? "surname" : "middleName";
-    bits += bitsOf(RATES[slot].same, shareOf(slot, text, shares));
+    const own = bitsOf(RATES[slot].same, shareOf(slot, text, shares));
+    bits += own;
+    if (slot === "surname") familyBits += own;
   }
-  return bits;
+  return { bits, familyBits };
 }
 
 function shareOf(slot: Slot, text: string, shares: ValueShares | undefined): number | undefined {
@@ -58,8 +62,11 @@ function alignParts(a: readonly NamePart[], b: readonly NamePart[]): Pair[] {
   const candidates: Pair[] = [];
   for (const [i, left] of a.entries()) {
     for (const [j, right] of b.entries()) {
-      const match = matchParts(left, right);
+      const areSurnames = i > 0 && j > 0 && i === a.length - 1 && j === b.length - 1;
+      const match = matchParts(left, right, areSurnames);
       if (match === undefined) continue;
+      // A middle initial must not pass for the given name; only a name that begins with its surname ends with one.
+      if (match === "initial" && i !== j && i !== a.length - 1 && j !== b.length - 1) continue;
       // Among equals the parts that stand at the same end belong together.
       const place = (i === a.length - 1) === (j === b.length - 1) ? 2 : 0;
       candidates.push({ i, j, match, rank: RANKS[match] + place + (i === j ? 1 : 0) });
@@ -74,7 +81,7 @@ function alignParts(a: readonly NamePart[], b: readonly NamePart[]): Pair[] {
   return chosen;
 }
 
-function matchParts(a: NamePart, b: NamePart): Match | undefined {
+function matchParts(a: NamePart, b: NamePart, areSurnames: boolean): Match | undefined {
   if (a.text === b.text) return "same";
   const [short, long] = a.text.length <= b.text.length ? [a.text, b.text] : [b.text, a.text];
   if (short.length === 1) return long.startsWith(short) ? "initial" : undefined;
@@ -84,7 +91,8 @@ function matchParts(a: NamePart, b: NamePart): Match | undefined {
   if (alike !== "far" && long.length <= 5 && short[0] !== long[0]) return undefined;
   if (alike === "close") return long.length <= 4 && !isTransposed(short, long) ? "similar" : "close";
   if (alike === "similar") return "similar";
-  return short.length >= 3 && long.startsWith(short) ? "similar" : undefined;
+  // Alex may be any Alex…, but Clark is no short form of Clarkson.
+  return !areSurnames && short.length >= 3 && long.startsWith(short) ? "similar" : undefined;
 }
 
 function isTransposed(a: string, b: string): boolean {
@@ -113,18 +121,19 @@ function isWrittenDifferently(a: PreparedName, b: PreparedName): boolean {
 }
 
 function weighPairs(a: PreparedName, b: PreparedName, pairs: readonly Pair[], shares?: ValueShares) {
-  const slots = new Set<Slot>();
   let bits = 0;
+  let familyBits = 0;
   let reordered = false;
   for (const { i, j, match } of pairs) {
     const slot = slotOf(i, a.parts.length, j, b.parts.length);
     if (a.parts.length > 1 && b.parts.length > 1 && (i === a.parts.length - 1) !== (j === b.parts.length - 1)) {
       reordered = true;
     }
-    slots.add(slot);
-    bits += bitsOfMatch(slot, match, a.parts[i]?.text ?? "", shares);
+    const own = bitsOfMatch(slot, match, a.parts[i]?.text ?? "", shares);
+    bits += own;
+    if (slot === "surname") familyBits += own;
   }
-  return { bits: reordered ? bits + NAME_BITS.reordered : bits, slots, reordered };
+  return { bits: reordered ? bits + NAME_BITS.reordered : bits, familyBits, reordered };
 }
 
 function slotOf(i: number, lengthA: number, j: number, lengthB: number): Slot {

@@ -15,7 +15,7 @@ export function describeEvidence(evidence: readonly Evidence[]): string[] {
 
 function describe({ field, finding, left, right }: Evidence): string {
   const name = readable(field);
-  const both = `'${left}' and '${right}'`;
+  const both = left <= right ? `'${left}' and '${right}'` : `'${right}' and '${left}'`;
   switch (finding) {
     case "same":
       return left === right ? `Same ${name} ${left}` : `Same ${name}, written ${both}`;

@@ -1,5 +1,5 @@
 import type { Likeness } from "./text-distance.ts";
-import { BOUNDS, MOST_SHARED_BITS, PRIOR_BITS } from "./weights.ts";
+import { BOUNDS, MOST_BITS, PRIOR_BITS } from "./weights.ts";
 
 /** Fields that go together are weighed together; `BOUNDS` says how much they may say. */
 export type EvidenceGroup =
@@ -32,6 +32,8 @@ export interface Evidence {
   readonly finding: Finding;
   /** Bits for (positive) or against (negative) one person. */
   readonly bits: number;
+  /** The part of a name's bits that relatives have in common, which is the surname's. */
+  readonly familyBits?: number;
   readonly left: string;
   readonly right: string;
 }
@@ -49,14 +51,19 @@ export function confidenceOf(evidence: readonly Evidence[]): number {
     identifier: 0,
     other: 0,
   };
-  for (const { group, bits } of evidence) sums[group] += bits;
+  let family = 0;
+  for (const { group, bits, familyBits = 0 } of evidence) {
+    sums[group] += bits;
+    family += familyBits;
+  }
   const bounded = (group: EvidenceGroup) => within(BOUNDS[group], sums[group]);
   const context = within(BOUNDS.context, bounded("address") + bounded("company") + bounded("phone"));
-  const name = bounded("name");
-  const reach = bounded("email") + bounded("mobile");
-  // Where the names are two people's, an email address or a mobile number is one more thing that a household shares.
-  const shared = name < 0 ? Math.min(context + reach, MOST_SHARED_BITS) : context + reach;
-  const bits = PRIOR_BITS + name + shared + bounded("birth") + bounded("identifier") + bounded("other");
+  // The given name's bits are a person's own; the surname's are shared by a household, and fill what the bound leaves.
+  const ownName = within(BOUNDS.name, sums.name - family);
+  const household = Math.min(context + Math.min(family, BOUNDS.name[1] - ownName), MOST_BITS.household);
+  const reached = household + bounded("email") + bounded("mobile");
+  const shared = ownName < 0 ? Math.min(reached, MOST_BITS.householdAndReach) : reached;
+  const bits = PRIOR_BITS + ownName + shared + bounded("birth") + bounded("identifier") + bounded("other");
   return 1 / (1 + 2 ** -bits);
 }
 

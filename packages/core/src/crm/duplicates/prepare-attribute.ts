@@ -15,6 +15,9 @@ export interface PreparedAttribute {
   readonly shown: string;
 }
 
+/** Abbreviations that are written out make a text longer again. */
+const MAX_LENGTH = 200;
+
 const STREET_WORDS: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   st: "street",
   str: "street",
@@ -43,7 +46,7 @@ const COMPANY_FORMS = new Set(
 /** Undefined when the value has neither letter nor digit. */
 export function prepareAttribute(key: string, kind: KeyedKind, text: string): PreparedAttribute | undefined {
   const words = wordsOf(foldText(text));
-  const written = writeOut(kind, words).join("");
+  const written = writeOut(kind, words).join("").slice(0, MAX_LENGTH);
   if (written === "") return undefined;
   const isNumber = kind === "houseNumber" || kind === "postcode" || kind === "age" || kind === "identifier";
   const numbers = isNumber ? "" : words.filter((word) => /[0-9]/.test(word)).join(" ");

@@ -92,7 +92,7 @@ function orderKeyOf({ name, emails, domain, birthDate, phones, attributes }: Omi
     [name?.whole.text, name?.shown, name?.parts.map(({ text }) => text)],
     emails.map(({ address, shown }) => [address, shown]),
     domain?.text,
-    birthDate === undefined ? null : [birthDate.digits.text, birthDate.shown],
+    birthDate === undefined ? null : [birthDate.digits.text, birthDate.isAmbiguous, birthDate.shown],
     phones.map(({ number, isMobile, shown }) => [number.text, isMobile, shown]),
     attributes.map(({ key, word, numbers, shown }) => [key, word.text, numbers, shown]),
   ]);

@@ -26,7 +26,7 @@ export function likeness(a: Word, b: Word): Likeness {
 
 function allowedEdits(length: number): number {
   if (length < 3) return 0;
-  if (length < 5) return 1;
+  if (length < 6) return 1;
   if (length < 9) return 2;
   return Math.floor((length + 3) / 4);
 }
@@ -43,6 +43,7 @@ export function editsWithin(a: Word, b: Word, limit: number): number {
   return align(a.text, b.text, limit);
 }
 
+/** Rows of bytes: no text that is compared is longer than 250 letters. */
 function align(a: string, b: string, limit: number): number {
   const width = b.length + 1;
   let before = new Uint8Array(width);

@@ -40,24 +40,23 @@ export const RATES = {
   middleName: levels([0.7, 1 / 15], [0.05, 1 / 80], [0.02, 1 / 40], [0.2, 0.9]),
   // One in twenty-five goes by a nickname; it points at few names, of which each is one in 150.
   nickname: rate(0.04, 1 / 400),
-  // A record has an initial as rarely as a nickname, and one name in ten fits it.
-  initial: rate(0.05, 1 / 100),
-  // One surname and two given names are members of a family, mostly: it stands for both parts.
-  relatives: rate(0.01, 0.08),
+  // A record has an initial as rarely as a nickname, and one name in ten fits it; families like to repeat theirs.
+  initial: rate(0.05, 1 / 60),
   // 22,000 days in sixty years of birth, less some for dates that were made up.
   birthDate: levels([0.85, 1 / 12_000], [0.07, 1 / 600], [0.03, 1 / 70], [0.03, 0.98]),
   // Ages were written down in different years.
   age: levels([0.7, 1 / 50], [0.15, 1 / 25], [0.1, 0.15], [0.05, 0.8]),
-  // Personal addresses are unique, but for the few that a family shares.
-  email: levels([0.8, 1 / 80_000], [0.05, 1 / 3_000], [0.05, 1 / 80], [0.3, 0.99]),
+  // Personal addresses are unique, but for the few that a family shares. Similar is the same part before the @ at
+  // another domain, which mostly repeats what the name says already.
+  email: levels([0.8, 1 / 80_000], [0.05, 1 / 3_000], [0.08, 1 / 20], [0.22, 0.99]),
   // Two personal mailboxes at one company are rarely one person's.
   emailColleague: rate(0.06, 0.95),
   // A role's mailbox names a company and hardly a person.
   emailRole: levels([0.5, 1 / 60], [0.1, 0.1], [0.1, 0.1], [0.7, 0.98]),
   // One number a person, which some of a family share.
-  mobile: levels([0.8, 1 / 8_000], [0.06, 1 / 1_000], [0.01, 1 / 100], [0.2, 0.99]),
+  mobile: levels([0.8, 1 / 8_000], [0.06, 1 / 1_000], [0.01, 1 / 100], [0.13, 0.99]),
   // Often a switchboard's or a home's.
-  phone: levels([0.8, 1 / 1_000], [0.06, 1 / 400], [0.01, 1 / 100], [0.25, 0.99]),
+  phone: levels([0.8, 1 / 1_000], [0.06, 1 / 400], [0.01, 1 / 100], [0.2, 0.99]),
   // Issued once to each person; exact but for slips.
   identifier: levels([0.9, 1 / 20_000], [0.06, 1 / 2_000], [0.01, 1 / 50], [0.03, 0.99]),
   // One of thousands of streets, and people are gathered in some of them.
@@ -74,8 +73,8 @@ export const RATES = {
   region: levels([0.85, 1 / 4], [0.05, 1 / 20], [0.02, 1 / 20], [0.1, 0.75]),
   country: levels([0.97, 1 / 1.4], [0.01, 1 / 50], [0.01, 1 / 50], [0.03, 0.3]),
   // Candidates are sought among colleagues too, so that a shared company is common among those who are compared.
-  company: levels([0.7, 1 / 25], [0.08, 1 / 50], [0.06, 1 / 40], [0.3, 0.95]),
-  domain: levels([0.7, 1 / 20], [0.02, 1 / 50], [0.02, 1 / 50], [0.35, 0.95]),
+  company: levels([0.7, 1 / 25], [0.08, 1 / 50], [0.06, 1 / 40], [0.2, 0.95]),
+  domain: levels([0.7, 1 / 20], [0.02, 1 / 50], [0.02, 1 / 50], [0.25, 0.95]),
   gender: levels([0.97, 1 / 2], [0.01, 1 / 50], [0.01, 1 / 50], [0.06, 0.5]),
   // Of an unknown attribute all that is known is that duplicates agree on it more often.
   other: levels([0.7, 1 / 4], [0.08, 1 / 15], [0.06, 1 / 12], [0.3, 0.6]),
@@ -84,28 +83,33 @@ export const RATES = {
 /**
  * The least and the most, in bits, that fields which depend on one another say together. What a household or a company
  * shares (context) stays below what the prior takes: one address, however often it is repeated in other fields, leaves
- * open which of its people it is.
+ * open which of its people it is. A name alone, however rare, leaves open whether there are two of that name.
  */
 export const BOUNDS = {
-  name: [-10, 17],
+  name: [-10, 14],
   email: [-5, 17],
   birth: [-7, 14],
   address: [-6, 9.5],
-  company: [-2, 5],
+  company: [-2.5, 5],
   phone: [-2.5, 10],
-  mobile: [-2.5, 13],
+  mobile: [-3, 13],
   identifier: [-6, 15],
   other: [-2.5, 4],
   context: [-7, 9.5],
 } as const;
 
-/** What context, email address and mobile number together say at most when the names are two people's. */
-export const MOST_SHARED_BITS = 11;
+export const MOST_BITS = {
+  /** Context and the surname: what all the people of a household share. A given name that differs outweighs it. */
+  household: 13,
+  /** A household, an email address and a mobile number, when the given names are two people's: some families share all. */
+  householdAndReach: 13,
+} as const;
 
 /** For names whose parts cannot be told apart. */
 export const NAME_BITS = {
   // Both parts agree but for where the space is.
   writtenDifferently: 10,
+  writtenDifferentlyFamily: 5,
   // Given name and surname in each other's place: one record in thirty, but chance doubles.
   reordered: -1,
 } as const;

@@ -37,9 +37,11 @@ export async function listPeople(ctx: Context, input: ListPeopleInput): Promise<
     const position = `(${query.bind(value)}::${type}, ${query.bind(id)}::uuid)`;
     query.add(`(${expression}, id) ${descending ? "<" : ">"} ${position}`);
   }
-  const direction = descending ? "DESC" : "ASC";
-  const text = `SELECT ${RECORD_COLUMNS}, (${expression})::text AS "sortValue" FROM people WHERE ${query.text}
-    ORDER BY ${expression} ${direction}, id ${direction} LIMIT ${query.bind(input.limit + 1)}`;
+  const order = `${expression} ${descending ? "DESC" : "ASC"}, id ${descending ? "DESC" : "ASC"}`;
+  // The page is cut first, so that the columns are worked out for its rows only.
+  const text = `SELECT ${RECORD_COLUMNS}, (${expression})::text AS "sortValue" FROM (
+      SELECT * FROM people WHERE ${query.text} ORDER BY ${order} LIMIT ${query.bind(input.limit + 1)}
+    ) AS people ORDER BY ${order}`;
   // Not prepared: a plan that must do for every value of a filter would be slow for some of them.
   const rows = await ctx.db.sql.unsafe<(PersonRow & { sortValue: string })[]>(text, query.values);
   const page = rows.slice(0, input.limit);
