@@ -136,6 +136,21 @@ describe("routing", () => {
     expect(JSON.stringify(seen)).not.toMatch(/6\.6\.6\.6|prefix|evil/);
   });
 
+  it("passes on no header that Connection names, either way", async () => {
+    const { proxy, port } = await setup();
+    const echo = await app((req, res) => {
+      res.setHeader("connection", "x-secret-of-the-app");
+      res.setHeader("x-secret-of-the-app", "1");
+      res.end(JSON.stringify(req.headers));
+    });
+    proxy.setRoute("a.test", { releaseId: "r1", port: echo.port });
+    const headers = { connection: "keep-alive, x-hop", "x-hop": "1", "x-kept": "1" };
+    const answer = await ask(port, { headers });
+    expect(JSON.parse(answer.body)).toMatchObject({ "x-kept": "1" });
+    expect(answer.body).not.toContain("x-hop");
+    expect(answer.headers).not.toHaveProperty("x-secret-of-the-app");
+  });
+
   it("keeps the client's connection although the app's is closed after each answer", async () => {
     const { proxy, port } = await setup();
     const sockets = new Set<unknown>();

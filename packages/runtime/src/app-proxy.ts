@@ -4,7 +4,14 @@ import { Readable } from "node:stream";
 import type { AppProxy, RouteTarget } from "@quayside/contracts";
 import httpProxy from "http-proxy-3";
 import { InFlight } from "./in-flight.ts";
-import { hostNameOf, normalHostName, removeUpgrade, setForwardedHeaders, setRelativeTarget } from "./proxy-headers.ts";
+import {
+  hostNameOf,
+  normalHostName,
+  removeConnectionHeaders,
+  removeUpgrade,
+  setForwardedHeaders,
+  setRelativeTarget,
+} from "./proxy-headers.ts";
 import {
   NO_ANSWER,
   NOT_RUNNING,
@@ -196,6 +203,7 @@ function guardResponse(proxyRes: IncomingMessage, req: IncomingMessage, res: Ser
   const status = proxyRes.statusCode ?? 0;
   if (status < 200 || status > 599) proxyRes.statusCode = 502;
   proxyRes.statusMessage = STATUS_CODES[proxyRes.statusCode ?? 0] ?? "";
+  removeConnectionHeaders(proxyRes);
   // These speak of the connection to the app, not of the client's.
   for (const name of ["connection", "keep-alive", "proxy-connection"]) delete proxyRes.headers[name];
   const releaseId = releaseOf.get(req);

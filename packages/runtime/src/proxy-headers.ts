@@ -1,5 +1,15 @@
 import type { IncomingMessage } from "node:http";
 
+/** What a message cannot be understood without, whatever `Connection` says; "close" and "keep-alive" name no header. */
+const KEPT_HEADERS = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "content-type",
+  "upgrade",
+  "authorization",
+]);
+
 /** Host name of a request: lower case, without port and trailing dot. Empty when there is none. */
 export function hostNameOf(req: IncomingMessage): string {
   return normalHostName(req.headers.host ?? "");
@@ -30,8 +40,17 @@ export function setRelativeTarget(req: IncomingMessage): void {
   req.url = url === null ? "/" : `${url.pathname}${url.search}`;
 }
 
+/** Takes off the headers that `Connection` names: they are for the next hop only (RFC 9110, section 7.6.1). */
+export function removeConnectionHeaders(message: IncomingMessage): void {
+  for (const option of (message.headers.connection ?? "").toLowerCase().split(",")) {
+    const name = option.trim();
+    if (name !== "" && !KEPT_HEADERS.has(name)) delete message.headers[name];
+  }
+}
+
 /** Takes off what speaks of this connection only, such as an offer of HTTP/2, which the app must not accept for it. */
 export function removeUpgrade(req: IncomingMessage, keepAlive: boolean): void {
+  removeConnectionHeaders(req);
   for (const name of ["upgrade", "http2-settings", "keep-alive", "proxy-connection"]) delete req.headers[name];
   req.headers.connection = keepAlive ? "keep-alive" : "close";
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isDatabaseUnavailable } from "@quayside/core";
 import { migrateDatabase, startEmbeddedPostgres } from "@quayside/db";
 import { runMigrations } from "graphile-worker";
 import type { Logger } from "pino";
@@ -22,8 +23,16 @@ export async function openPlatformDatabase(configuration: Configuration, log: Lo
     return database;
   } catch (error) {
     await database.stop();
-    throw error;
+    throw isDatabaseUnavailable(error) ? explainUnreachable(database.url, error) : error;
   }
+}
+
+/** Names the place without the password. */
+function explainUnreachable(url: string, error: unknown): Error {
+  const { host, pathname } = new URL(url);
+  const reason = error instanceof Error && error.message !== "" ? error.message : "no answer";
+  const message = `the database ${pathname.slice(1)} at ${host} cannot be reached (${reason}); check DATABASE_URL, or unset it for an embedded one.`;
+  return new Error(message, { cause: error });
 }
 
 async function findDatabase(configuration: Configuration, log: Logger): Promise<PlatformDatabase> {

@@ -4,7 +4,8 @@ import { appRouter } from "../app-router.ts";
 import { type PublicError, toPublicError } from "../platform/errors.ts";
 import type { RequestContext } from "../platform/request-context.ts";
 
-const MAX_BODY_BYTES = 1_048_576;
+/** As much as the largest REST path takes; a stranger is turned away before his body is read. */
+const MAX_BODY_BYTES = 16 * 1_048_576;
 const MAX_BATCH_SIZE = 20;
 
 export interface TrpcHttpOptions {
@@ -14,7 +15,7 @@ export interface TrpcHttpOptions {
   onError(error: unknown, told: PublicError, ctx: RequestContext | undefined): void;
 }
 
-/** Serves tRPC over HTTP: batches of at most 20 calls, bodies of at most 1 MiB, subscriptions as server-sent events. */
+/** Serves tRPC over HTTP: batches of at most 20 calls, bodies of at most 16 MiB, subscriptions as server-sent events. */
 export function createTrpcHttpHandler(options: TrpcHttpOptions) {
   return (req: IncomingMessage, res: ServerResponse, procedurePath: string): Promise<void> => {
     endStreamWhenStopping(res, options.stopping);

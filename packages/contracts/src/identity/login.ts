@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateTime } from "../platform/text.ts";
+import { dateTime, plainText } from "../platform/text.ts";
 
 /**
  * Login names: 2 to 64 characters, lower-case letters, digits, `.`, `_` and `-`, beginning with a letter or digit.
@@ -22,7 +22,8 @@ export const password = z
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what the rule refuses
   .regex(/^[^\u0000-\u001f\u007f]*$/, "must not contain control characters");
 
-export const loginInput = z.strictObject({ username: userName, password });
+/** Wider than what an account can have: a name or password that cannot be right is as wrong as any other. */
+export const loginInput = z.strictObject({ username: plainText(1, 256), password: plainText(1, 1_024) });
 
 export const sessionUser = z.object({ id: z.int(), name: z.string(), superAdmin: z.boolean() });
 

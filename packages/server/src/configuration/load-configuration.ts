@@ -52,10 +52,11 @@ export async function loadConfiguration(options: {
   const parsed = environmentSchema.safeParse(merged);
   const problems = [
     ...(fault === null ? [] : [fault]),
-    ...(parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)),
+    ...(parsed.success ? [] : parsed.error.issues.map(({ path, message }) => `${String(path[0])}: ${message}`)),
     ...(parsed.success ? badProxyRanges(parsed.data.TRUSTED_PROXIES) : []),
     ...ofLaterReleases(given),
     ...halfSetPairs(given),
+    ...(parsed.success ? samePorts(parsed.data) : []),
     ...(production ? missingInProduction(given) : []),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
@@ -124,6 +125,21 @@ function badProxyRanges(ranges: readonly string[]): string[] {
       return [`TRUSTED_PROXIES: '${range}' is neither an IP address nor a range such as 10.0.0.0/8`];
     }
   });
+}
+
+function samePorts({
+  HOST,
+  PORT,
+  APPS_HOST,
+  APPS_PORT,
+}: {
+  HOST: string;
+  PORT: number;
+  APPS_HOST: string;
+  APPS_PORT: number;
+}): string[] {
+  if (PORT === 0 || PORT !== APPS_PORT || HOST !== APPS_HOST) return [];
+  return [`APPS_PORT: ${APPS_PORT} is the PORT of the API; deployed apps need another one`];
 }
 
 const PAIRS = [["BOOTSTRAP_ADMIN_USER", "BOOTSTRAP_ADMIN_PASSWORD"]] as const;
