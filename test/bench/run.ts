@@ -4,6 +4,7 @@ import { cpus, totalmem } from "node:os";
 import { parseArgs, styleText } from "node:util";
 import { deployment } from "./benchmarks/deployment.ts";
 import { keyVerify } from "./benchmarks/key-verify.ts";
+import { keyVerifyUncached } from "./benchmarks/key-verify-uncached.ts";
 import { logDelay } from "./benchmarks/log-delay.ts";
 import { logReaders } from "./benchmarks/log-readers.ts";
 import { memory } from "./benchmarks/memory.ts";
@@ -12,6 +13,7 @@ import { peopleBulk } from "./benchmarks/people-bulk.ts";
 import { peopleList } from "./benchmarks/people-list.ts";
 import { projectRead } from "./benchmarks/project-read.ts";
 import { start } from "./benchmarks/start.ts";
+import { usageIngest } from "./benchmarks/usage-ingest.ts";
 import { Bench, type Benchmark } from "./support/bench.ts";
 import { asJson, type Figure, renderTable } from "./support/figures.ts";
 
@@ -20,9 +22,11 @@ const BENCHMARKS: readonly Benchmark[] = [
   memory,
   projectRead,
   keyVerify,
+  keyVerifyUncached,
   deployment,
   logDelay,
   logReaders,
+  usageIngest,
   peopleBulk,
   peopleList,
   memoryAfterLoad,

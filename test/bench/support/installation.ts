@@ -11,6 +11,7 @@ import { type Child, NODE_OPTIONS, ROOT, startProgram } from "./children.ts";
 
 const READY_LIMIT_MS = 60_000;
 const PROBE_INTERVAL_MS = 5;
+export const GATEWAY_SECRET = "gateway-secret-of-the-benchmarks";
 const NO_LIMIT = 1_000_000_000;
 
 /** One Quayside as `npm start` starts it, in a process and a data folder of its own. */
@@ -54,6 +55,7 @@ export async function startInstallation(dataDir: string): Promise<Installation> 
     APPS_ON_STOP: "stop",
     NODE_ENV: "development",
     LOG_LEVEL: "info",
+    GATEWAY_SECRET,
   };
   const startedAt = performance.now();
   const child = startProgram("Quayside", [...NODE_OPTIONS, "packages/server/src/main.ts", "all"], env);

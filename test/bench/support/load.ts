@@ -8,6 +8,8 @@ export interface Request {
   method: "GET" | "POST";
   headers: Record<string, string>;
   body?: string;
+  /** Sent one after another, in place of `body`. */
+  bodies?: readonly string[];
 }
 
 export interface Load extends Request {
