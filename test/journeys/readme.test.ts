@@ -9,6 +9,13 @@ import { createInstallation, type Installation } from "../support/quayside-proce
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const run = promisify(execFile);
 
+/** The code block behind the comment of that name. */
+function blockOf(readme: string, name: string): string {
+  const [, script] = new RegExp(`<!-- ${name} -->\\s*\`\`\`bash\\n([\\s\\S]*?)\`\`\``).exec(readme) ?? [];
+  if (script === undefined) throw new Error(`The README has no block '${name}'.`);
+  return script;
+}
+
 describe("what the README shows", () => {
   let installation: Installation;
   let env: Record<string, string>;
@@ -31,11 +38,14 @@ describe("what the README shows", () => {
 
   it("the quick start works as it is printed", async () => {
     const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-    const [, script] = /<!-- quick start -->\s*```bash\n([\s\S]*?)```/.exec(readme) ?? [];
-    expect(script).toBeDefined();
-    const { stdout } = await run("bash", ["-c", script ?? ""], { cwd: ROOT, env, timeout: 60_000 });
+    const [deploying, people] = ["quick start", "people"].map((name) => blockOf(readme, name));
+    const { stdout } = await run("bash", ["-c", `${deploying}\n${people}`], { cwd: ROOT, env, timeout: 60_000 });
     expect(stdout).toContain('"status":"deployed"');
     expect(stdout).toContain("Hello from Quayside");
+    expect(stdout).toContain('"succeeded":2,"failed":0');
+    expect(stdout).toMatch(/"data":\[\{"id":"7b0e0f3a-[-0-9a-f]+","name":"Ada Lovelace","score":60\}\]/);
+    expect(stdout).toContain('"title":"Tagged pioneer"');
+    expect(stdout).toContain('"domain":"analytical.example"');
   }, 70_000);
 
   it("the demo deploys two commits and shows the app, its log and the time of each step", async () => {
