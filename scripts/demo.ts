@@ -1,15 +1,14 @@
 // Shows the whole journey on a running Quayside: sign in, make a key, create a project from a git repository, deploy
 // two commits with live logs, and open the app through the proxy. `npm run demo` beside `npm start`.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { parseEnv, styleText } from "node:util";
+import { join } from "node:path";
+import { styleText } from "node:util";
 import { createQuayside, type Quayside, QuaysideError } from "@quayside/sdk";
+import { ROOT, readSettings } from "./settings.ts";
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const DEPLOY_TIMEOUT_MS = 60_000;
 const coloured = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
 
@@ -27,23 +26,6 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   timings.push([name, ms]);
   say(`${paint("green", "✓")} ${name} ${paint("dim", `${ms.toFixed(0)} ms`)}`);
   return result;
-}
-
-function readSettings() {
-  const fileEnv = existsSync(join(ROOT, ".env")) ? parseEnv(readFileSync(join(ROOT, ".env"), "utf8")) : {};
-  const env = { ...fileEnv, ...process.env };
-  const dataDir = resolve(ROOT, env.DATA_DIR ?? ".quayside");
-  const secretsFile = join(dataDir, "secrets.env");
-  const secrets = existsSync(secretsFile) ? parseEnv(readFileSync(secretsFile, "utf8")) : {};
-  const username = env.BOOTSTRAP_ADMIN_USER ?? secrets.BOOTSTRAP_ADMIN_USER;
-  const password = env.BOOTSTRAP_ADMIN_PASSWORD ?? secrets.BOOTSTRAP_ADMIN_PASSWORD;
-  const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT ?? 4000}`;
-  if (!username || !password) {
-    throw new Error(
-      `No admin is known: start Quayside with 'npm start' first, or set BOOTSTRAP_ADMIN_USER and _PASSWORD.`,
-    );
-  }
-  return { baseUrl, username, password };
 }
 
 function git(directory: string, ...args: string[]): string {

@@ -5,6 +5,7 @@ import { startTestQuayside, type TestQuayside } from "../support/quayside.ts";
 import { connectTo } from "../support/sql.ts";
 
 const DAY_MS = 86_400_000;
+const GATEWAY_SECRET = "gateway-secret-for-tests-only-00";
 
 // A database far from Greenwich, where a day that is not cut in UTC shows at once.
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -16,7 +17,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   sql = connectTo(database.url);
   await sql.unsafe(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET timezone TO 'Pacific/Auckland'`);
-  quayside = await startTestQuayside({ DATABASE_URL: database.url }, "api");
+  quayside = await startTestQuayside({ DATABASE_URL: database.url, GATEWAY_SECRET }, "api");
   owner = await quayside.signUp("owner");
 });
 
@@ -30,8 +31,11 @@ const usageOf = (id: string, query = "", token = owner.token) =>
   quayside.call("GET", `/v1/crm/api-keys/${id}/usage${query}`, { token });
 const today = () => new Date(Date.now() - (Date.now() % DAY_MS));
 const dayBefore = (days: number) => new Date(today().getTime() - days * DAY_MS).toISOString().slice(0, 10);
-const store = (id: string, hour: string, requests: number, errors: number) =>
-  sql`INSERT INTO api_usage_hours (api_key_id, hour, requests, errors) VALUES (${id}, ${hour}::timestamptz, ${requests}, ${errors})`;
+const store = (apiKeyId: string, hour: string, requests: number, errors: number) =>
+  quayside.call("POST", "/v1/crm/internal/api-usage", {
+    headers: { authorization: `Bearer ${GATEWAY_SECRET}` },
+    body: { entries: [{ apiKeyId, hour, requests, errors }] },
+  });
 
 describe("usage of a key", () => {
   test("covers 30 days by default, oldest first, days without requests as zero", async () => {

@@ -1,9 +1,15 @@
+import { campaignsRouter } from "./crm/campaigns-router.ts";
+import { companiesRouter } from "./crm/companies-router.ts";
 import { crmProcedures } from "./crm/crm-router.ts";
+import { crmWebhooksRouter } from "./crm/crm-webhooks-router.ts";
 import { peopleRouter } from "./crm/people-router.ts";
 import { deploymentsRouter } from "./hosting/deployments-router.ts";
 import { projectsRouter } from "./hosting/projects-router.ts";
 import { apiKeysRouter } from "./identity/api-keys-router.ts";
+import { entitlementsRouter } from "./identity/entitlements-router.ts";
+import { paymentsRouter } from "./identity/payments-router.ts";
 import { sessionsRouter } from "./identity/sessions-router.ts";
+import { usageRouter } from "./identity/usage-router.ts";
 import { organizationsRouter, usersRouter } from "./identity/users-router.ts";
 import { router } from "./platform/procedure.ts";
 import { registryRouter } from "./registry/registry-router.ts";
@@ -15,8 +21,17 @@ export const appRouter = router({
     apiKeys: apiKeysRouter,
     users: usersRouter,
     organizations: organizationsRouter,
+    entitlements: entitlementsRouter,
+    payments: paymentsRouter,
+    usage: usageRouter,
   },
-  crm: { ...crmProcedures, people: peopleRouter },
+  crm: {
+    ...crmProcedures,
+    people: peopleRouter,
+    companies: companiesRouter,
+    campaigns: campaignsRouter,
+    webhooks: crmWebhooksRouter,
+  },
   registry: registryRouter,
   hosting: { projects: projectsRouter, deployments: deploymentsRouter },
 });

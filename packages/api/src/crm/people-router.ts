@@ -46,7 +46,7 @@ export const peopleRouter = router({
         description: "Pages by cursor. A cursor belongs to the sort and filter that it came from.",
         errorResponses: { ...callerErrors, 422: "Invalid input or cursor" },
       },
-      rest: reading,
+      rest: { ...reading, nestedQuery: true },
     })
     .input(listPeopleInput)
     .output(listPeopleOutput)
@@ -62,7 +62,7 @@ export const peopleRouter = router({
         description: "The id of a person who was merged into another gives the other.",
         errorResponses: { ...callerErrors, 404: "No such person", 422: "Invalid input" },
       },
-      rest: reading,
+      rest: { ...reading, nestedQuery: true },
     })
     .input(readPersonInput)
     .output(sparsePerson)

@@ -4,11 +4,23 @@ import {
   apiKeyUsageOutput,
   createApiKeyInput,
   createApiKeyOutput,
+  hourlyUsageInput,
+  hourlyUsageOutput,
   listApiKeysOutput,
+  rotateApiKeyInput,
+  rotateApiKeyOutput,
   verifyApiKeyInput,
   verifyApiKeyOutput,
 } from "@quayside/contracts";
-import { createApiKey, listApiKeys, readApiKeyUsage, revokeApiKey, verifyApiKey } from "@quayside/core";
+import {
+  createApiKey,
+  listApiKeys,
+  readApiKeyUsage,
+  readHourlyUsage,
+  revokeApiKey,
+  rotateApiKey,
+  verifyApiKey,
+} from "@quayside/core";
 import { z } from "zod";
 import { procedure, router } from "../platform/procedure.ts";
 
@@ -85,6 +97,22 @@ export const apiKeysRouter = router({
     .input(apiKeyUsageInput)
     .output(apiKeyUsageOutput)
     .query(async ({ ctx, input }) => ({ keyId: input.id, days: input.days, usage: await readApiKeyUsage(ctx, input) })),
+
+  hourlyUsage: procedure
+    .meta({ rest: { ...managed, status: 200 } })
+    .input(hourlyUsageInput)
+    .output(hourlyUsageOutput)
+    .query(async ({ ctx, input }) => ({
+      keyId: input.id,
+      hours: input.hours,
+      usage: await readHourlyUsage(ctx, input),
+    })),
+
+  rotate: procedure
+    .meta({ rest: { ...managed, status: 201 } })
+    .input(rotateApiKeyInput)
+    .output(rotateApiKeyOutput)
+    .mutation(({ ctx, input }) => rotateApiKey(ctx, input)),
 
   verify: procedure
     .meta({

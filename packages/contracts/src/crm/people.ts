@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { dateTime, domainName, plainText, uuid } from "../platform/text.ts";
+import { dateTime, domainName, plainText, uuid, visibleName } from "../platform/text.ts";
 import { attributes } from "./attributes.ts";
+import { boundedList } from "./bounded-list.ts";
 import { cursor, pageLimit, pageOf, searchText } from "./pages.ts";
 
 export const PERSON_FIELDS = [
@@ -31,9 +32,9 @@ export type PersonSort = (typeof PERSON_SORTS)[number];
 
 const MAX_TAGS = 100;
 const email = z.email("must be an email address").max(254);
-const personName = plainText(1, 500).refine((value) => value.trim() !== "", "must not be blank");
+const personName = visibleName(500);
 export const tag = plainText(1, 100).refine((value) => value.trim() === value, "must not begin or end with a space");
-const tags = z.array(tag).max(MAX_TAGS).describe("Replaces all tags. Doubles are dropped.");
+const tags = boundedList(tag, 0, MAX_TAGS).describe("Replaces all tags. Doubles are dropped.");
 const mergedAttributes = attributes.describe("Merged into what is there, key by key; null removes a key.");
 
 const writable = {
@@ -85,8 +86,8 @@ export const listPeopleInput = z.strictObject({
       score: z.strictObject({ gt: bound, lt: bound }).optional(),
       tag: tag.optional(),
       company_id: uuid.optional(),
-      email: z.string().min(1).max(254).optional().describe("Case does not matter."),
-      domain: z.string().min(1).max(253).optional(),
+      email: plainText(1, 254).optional().describe("Case does not matter."),
+      domain: plainText(1, 253).optional(),
       name: plainText(1, 500).optional().describe("The whole name; case does not matter."),
       attributes: z.record(plainText(1, 128), plainText(0, 1_000)).optional().describe("Attributes with this text."),
     })
@@ -116,7 +117,7 @@ const bulkOperation = z.discriminatedUnion("op", [
 ]);
 export type BulkOperation = z.output<typeof bulkOperation>;
 
-export const bulkPeopleInput = z.strictObject({ operations: z.array(bulkOperation).min(1).max(1_000) });
+export const bulkPeopleInput = z.strictObject({ operations: boundedList(bulkOperation, 1, 1_000) });
 
 const bulkResult = z.object({
   index: z.int(),

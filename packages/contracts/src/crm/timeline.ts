@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { dateTime, plainText, uuid } from "../platform/text.ts";
+import { dateTime, givenDateTime, plainText, uuid } from "../platform/text.ts";
 import { attributes } from "./attributes.ts";
+import { boundedList } from "./bounded-list.ts";
 
 export const timelineEvent = z.object({
   id: z.guid(),
@@ -39,12 +40,12 @@ const touchpoint = z.strictObject({
     .max(100)
     .regex(/^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$/, "use dot-separated lower-case words such as email.opened")
     .refine((value) => !value.startsWith("person."), "types that begin with 'person.' are kept for Quayside's own"),
-  occurredAt: dateTime.optional().describe("Default: now."),
+  occurredAt: givenDateTime.optional().describe("Default: now."),
   title: plainText(1, 500).optional(),
   data: attributes.optional(),
   campaignId: uuid.optional(),
 });
 export type NewTouchpoint = z.output<typeof touchpoint>;
 
-export const recordTouchpointsInput = z.strictObject({ touchpoints: z.array(touchpoint).min(1).max(1_000) });
+export const recordTouchpointsInput = z.strictObject({ touchpoints: boundedList(touchpoint, 1, 1_000) });
 export const recordTouchpointsOutput = z.object({ ids: z.array(z.guid()) });

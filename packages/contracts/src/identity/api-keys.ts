@@ -56,6 +56,21 @@ export const createApiKeyOutput = z.object({
 export const listApiKeysOutput = z.object({ keys: z.array(apiKeyRecord) });
 export const apiKeyIdInput = z.strictObject({ id: uuid });
 
+export const rotateApiKeyInput = z.strictObject({
+  id: uuid,
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(604_800)
+    .default(86_400)
+    .describe("How long the old key goes on, but never beyond its own expiry."),
+});
+export const rotateApiKeyOutput = z.object({
+  key: apiKeyRecord,
+  secret: z.string().describe("The new key itself. It is shown here once and never again."),
+  previous: apiKeyRecord,
+});
+
 export const apiKeyUsageInput = z.strictObject({ id: uuid, days: z.int().min(1).max(365).default(30) });
 export const apiKeyUsageOutput = z.object({
   keyId: z.guid(),

@@ -7,6 +7,7 @@ export const jobPayloads = {
   "hosting.prune_logs": z.looseObject({}),
   "identity.apply_payment_event": z.strictObject({ eventId: z.string() }),
   "identity.prune_usage": z.looseObject({}),
+  "identity.refresh_entitlement": z.strictObject({ userId: z.guid() }),
   "platform.prune_expired": z.looseObject({}),
 } as const;
 

@@ -26,6 +26,8 @@ export interface RestMeta {
   scope?: ApiScope;
   /** Name of the server-sent events. */
   event?: string;
+  /** The query has nested parameters such as `filter[score][gt]`. */
+  nestedQuery?: boolean;
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean;
   /** The body reaches the procedure as it came, with one header, for signatures: `{payload, signature}`. */

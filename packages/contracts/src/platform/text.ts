@@ -10,6 +10,11 @@ export function plainText(minLength: number, maxLength: number) {
     .refine((value) => value.isWellFormed(), "must not contain half of a surrogate pair");
 }
 
+/** A name that a reader can see: 1 to `maxLength` characters, not only space. */
+export function visibleName(maxLength: number) {
+  return plainText(1, maxLength).refine((value) => value === "" || value.trim() !== "", "must not be blank");
+}
+
 /** A point in time as RFC 3339 text with an offset, e.g. `2026-01-31T12:00:00Z`. */
 export const dateTime = z.iso.datetime({ offset: true });
 

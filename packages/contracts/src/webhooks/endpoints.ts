@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dateTime, plainText, uuid } from "../platform/text.ts";
+import { dateTime, uuid, visibleName } from "../platform/text.ts";
 
 export type WebhookArea = "crm" | "organization";
 
@@ -24,15 +24,20 @@ const CONTROL_OR_SPACE = /[\s\p{Cc}]/u;
 export const webhookUrl = z
   .url({ protocol: /^https?$/, error: "must be an http:// or https:// URL" })
   .max(MAX_URL_LENGTH)
-  // The parser forgives line breaks and NUL; what is stored and shown should be what is called.
-  .refine((value) => value.isWellFormed() && !CONTROL_OR_SPACE.test(value), "must not contain control characters or spaces")
-  .refine((value) => {
-    const url = URL.parse(value);
-    return url !== null && url.username === "" && url.password === "";
-  }, "must not contain a user name or password");
+  // The parser forgives these; what is stored and shown should be what is called.
+  .refine(
+    (value) => value.isWellFormed() && !CONTROL_OR_SPACE.test(value),
+    "must not contain spaces or control characters",
+  )
+  .refine((value) => !hasUserInfo(value), "must not contain a user name or password");
+
+function hasUserInfo(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && (url.username !== "" || url.password !== "");
+}
 
 const writable = {
-  name: plainText(1, 200).refine((value) => value.trim() !== "", "must not be blank"),
+  name: visibleName(200),
   url: webhookUrl,
   events: z
     .array(z.enum([...CRM_WEBHOOK_EVENTS, "*"]))

@@ -82,7 +82,7 @@ async function answer(
   const key = route.rest.idempotent ? reply.ctx.given.idempotencyKey : null;
   if (key !== null) {
     const scope = route.rest.scope ?? "admin";
-    const request = { key, route: `${route.method} ${route.path}`, scope, body };
+    const request = { key, route: `${route.method} ${route.path}`, scope, body: whatIsAsked(match, body) };
     const outcome = await runIdempotently(reply.ctx, request, async (ctx) => {
       const output = await route.invoke(ctx, input);
       return { status: ctx.status ?? route.rest.status, body: JSON.stringify(output) };
@@ -96,6 +96,11 @@ async function answer(
     const headers = reply.ctx.replayed ? REPLAYED : {};
     sendJson(reply, reply.ctx.status ?? route.rest.status, JSON.stringify(output), headers);
   }
+}
+
+/** The same body sent to another id is another request. */
+function whatIsAsked({ params }: Match, body: string): string {
+  return Object.keys(params).length === 0 ? body : `${JSON.stringify(params)}\n${body}`;
 }
 
 async function stream(

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { PlatformError } from "@quayside/contracts";
 import qs from "qs";
@@ -38,19 +39,34 @@ export async function readInput(req: IncomingMessage, match: Match, query: strin
 
 function parseQuery(query: string): Record<string, unknown> {
   if (query === "") return {};
+  if (/proto/i.test(query)) refusePrototypeNames(query);
   try {
     return qs.parse(query, {
       depth: MAX_QUERY_DEPTH,
       strictDepth: true,
       parameterLimit: MAX_QUERY_PARAMETERS,
+      // A repeated name stays a list, however often, for the schema to take or refuse.
+      arrayLimit: MAX_QUERY_PARAMETERS,
       throwOnLimitExceeded: true,
-      allowPrototypes: false,
+      // Without a prototype, 'constructor' is a name like any other. With one, qs would drop it without a word, and
+      // with it the filter that was meant.
+      plainObjects: true,
     });
   } catch {
     throw new PlatformError(
       "invalid_request",
       `The query has more than ${MAX_QUERY_PARAMETERS} parameters or is nested more than ${MAX_QUERY_DEPTH} deep.`,
     );
+  }
+}
+
+/** qs would drop such a name, and with it the filter that was meant. */
+function refusePrototypeNames(query: string): void {
+  for (const part of query.replace(/%5b/gi, "[").replace(/%5d/gi, "]").split("&")) {
+    const end = part.includes("]=") ? part.indexOf("]=") + 1 : part.indexOf("=");
+    const name = end < 0 ? part : part.slice(0, end);
+    const plain = name.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    if (/(?:^|\[)__proto__(?:\]|$)/.test(plain)) throw prototypeKey([]);
   }
 }
 
@@ -82,9 +98,13 @@ function refusePrototypeKeys(body: string, value: object): void {
   if (!/__proto__|\\u00/i.test(body)) return;
   const path = pathOfPrototypeKey(value, []);
   if (!path) return;
+  throw prototypeKey(path);
+}
+
+function prototypeKey(path: readonly string[]): PlatformError {
   const message = "The key '__proto__' is not accepted.";
   const field = [...path, "__proto__"].join(".");
-  throw new PlatformError("validation_failed", message, { issues: [{ field, code: "unrecognized_keys", message }] });
+  return new PlatformError("validation_failed", message, { issues: [{ field, code: "unrecognized_keys", message }] });
 }
 
 function pathOfPrototypeKey(value: unknown, path: string[]): string[] | null {
@@ -129,7 +149,9 @@ function readBody(req: IncomingMessage, maxBytes: number): Promise<string> {
     });
     req.on("end", () => {
       const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-      resolve(body.toString("utf8"));
+      // Otherwise wrong bytes would be stored as replacement characters.
+      if (isUtf8(body)) resolve(body.toString("utf8"));
+      else reject(new PlatformError("malformed_body", "The body is not valid UTF-8."));
     });
     req.on("error", () => reject(cutShort()));
     req.on("close", () => {

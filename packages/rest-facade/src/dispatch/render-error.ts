@@ -8,6 +8,8 @@ export interface RenderedError {
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
+/** A caller mends the first faults first; a large body can have a million of them. */
+const MAX_ISSUES = 100;
 
 /** An error in its area's style. `instance` is the path of the request. */
 export function renderError(
@@ -15,8 +17,9 @@ export function renderError(
   style: ErrorStyle,
   request: { baseUrl: string; instance: string; requestId: string },
 ): RenderedError {
+  const issues = error.issues?.slice(0, MAX_ISSUES);
   const extras = {
-    ...(error.issues ? { issues: error.issues } : {}),
+    ...(issues ? { issues } : {}),
     ...(error.allowed ? { allowed: error.allowed } : {}),
   };
   if (style === "problem") {
@@ -29,7 +32,7 @@ export function renderError(
       instance: request.instance,
       code: error.code,
       request_id: request.requestId,
-      ...(error.issues ? { errors: error.issues } : {}),
+      ...(issues ? { errors: issues } : {}),
     };
     return {
       status: error.status,

@@ -69,7 +69,7 @@ function routeOf(procedurePath: string, procedure: Route["procedure"]): Route | 
     path: meta.openapi.path,
     openapi: meta.openapi,
     rest: meta.rest,
-    invoke: createInvoke(procedurePath, procedure),
+    invoke: createInvoke(procedurePath, procedure, meta.openapi.method === "GET" || meta.openapi.method === "DELETE"),
     hasInput: input !== undefined,
     coercions: input instanceof z.ZodObject ? coercionOf(input) : new Map(),
   };

@@ -15,7 +15,7 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
     version: about.version,
     baseUrl: about.baseUrl,
     openApiVersion: "3.1.0",
-    filter: ({ metadata }: { metadata: unknown }) => (metadata as ProcedureMeta).rest?.kind === "json",
+    filter: ({ metadata }: { metadata: unknown }) => isWithinReach(metadata as ProcedureMeta),
   }) as unknown as { paths: Record<string, Record<string, Operation>> };
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of table.routes) {
@@ -23,8 +23,7 @@ export function buildOpenApiDocument(table: RouteTable, about: { baseUrl: string
     const item = paths[path] ?? {};
     paths[path] = item;
     const method = route.method.toLowerCase();
-    const operation = route.rest.kind === "json" ? generated.paths[route.path]?.[method] : streamOperation(route);
-    if (!operation) throw new Error(`The document lacks ${route.method} ${route.path}.`);
+    const operation = generated.paths[route.path]?.[method] ?? ownOperation(route);
     item[method] = withPathNames(finish(operation, route), route.path, path);
   }
   const securitySchemes = Object.entries(SECURITY_SCHEMES).filter(([name]) =>
@@ -129,14 +128,41 @@ function errorResponse(description: string, style: ErrorStyle, status: number): 
   return { description, ...retry, content: { [type]: { schema: { $ref: `#/components/schemas/${name}` } } } };
 }
 
-/** Streams are outside the generator's reach. */
-function streamOperation(route: Route): Operation {
+/** Streams, nested query parameters and bodies that are not JSON are outside the generator's reach. */
+function isWithinReach({ rest }: ProcedureMeta): boolean {
+  return rest?.kind === "json" && !rest.nestedQuery && !rest.raw;
+}
+
+function ownOperation(route: Route): Operation {
+  return route.rest.kind === "json" ? jsonOperation(route) : streamOperation(route);
+}
+
+function jsonOperation(route: Route): Operation {
+  const { output } = route.procedure._def as unknown as { output: z.ZodType };
+  const { $schema: _, ...schema } = z.toJSONSchema(output, { io: "output" }) as Json;
+  return {
+    summary: route.openapi.summary,
+    tags: route.openapi.tags,
+    ...(route.rest.raw ? { requestBody: rawBody(route.rest.raw) } : { parameters: parametersOf(route) }),
+    responses: { 200: { description: "Successful response", content: { "application/json": { schema } } } },
+  };
+}
+
+function rawBody({ signatureHeader }: { signatureHeader: string }): Json {
+  return {
+    required: true,
+    description: `The event as it was signed; the signature is in the header ${signatureHeader}.`,
+    content: { "application/json": { schema: { type: "object" } } },
+  };
+}
+
+function parametersOf(route: Route): Json[] {
   const [input] = (route.procedure._def as unknown as { inputs: z.ZodObject[] }).inputs;
   const schema = z.toJSONSchema(input ?? z.object({}), { io: "input" }) as {
     properties?: Record<string, Json>;
     required?: string[];
   };
-  const parameters = Object.entries(schema.properties ?? {})
+  return Object.entries(schema.properties ?? {})
     .filter(([name]) => name !== "lastEventId")
     .map(([name, { description, ...property }]) => {
       const inPath = route.path.includes(`{${name}}`);
@@ -149,6 +175,10 @@ function streamOperation(route: Route): Operation {
         schema: property,
       };
     });
+}
+
+function streamOperation(route: Route): Operation {
+  const parameters = parametersOf(route);
   const lastEventId = { name: "Last-Event-ID", in: "header", required: false, schema: { type: "string" } };
   const events = { "text/event-stream": { schema: { type: "string" } } };
   const content = route.rest.kind === "log" ? { "text/plain": { schema: { type: "string" } }, ...events } : events;

@@ -9,9 +9,9 @@ import type { PreparedPerson } from "./prepare-person.ts";
 export type ValueShares = (field: string, value: string) => number | undefined;
 
 /** Below this many people a value that occurs once or twice may be common all the same. */
-const ENOUGH_PEOPLE = 500;
+export const ENOUGH_PEOPLE = 500;
 /** So many records may be one person's: their values are not common because of that. */
-const OWN_RECORDS = 5;
+export const OWN_RECORDS = 5;
 /** Hardly ever two people's, so that no count of people is large enough to tell how rare a value is. */
 const IDENTIFYING = new Set(["email", "phone", "birth_date"]);
 
@@ -48,6 +48,7 @@ export function countShares(people: Iterable<PreparedPerson>): ValueShares {
   };
 }
 
-function isIdentifying(field: string): boolean {
+/** Values of this field are hardly ever two people's. */
+export function isIdentifying(field: string): boolean {
   return IDENTIFYING.has(field) || kindOfAttribute(field) === "identifier";
 }

@@ -3,10 +3,10 @@ import { withTransaction } from "@quayside/db";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { PersonFault } from "./change-person.ts";
-import { PeopleBatch } from "./people-batch.ts";
+import { employersNamed } from "./mail-domains.ts";
+import { emailKey, PeopleBatch } from "./people-batch.ts";
 
 const MAX_TAGS = 100;
-const MAX_IDS_NAMED = 5;
 
 /**
  * Up to 1,000 operations in their order, in one transaction. An upsert means the person of `data.id`, else the one who
@@ -27,23 +27,24 @@ export async function bulkPeople(ctx: Context, input: { operations: BulkOperatio
 
 /** Whom the operations name, and what a new person among them would take. */
 function keysOf(operations: readonly BulkOperation[]) {
-  const [ids, emails, keys] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const [ids, emails, keys, domains] = [new Set<string>(), new Set<string>(), new Set<string>(), new Set<string>()];
   for (const operation of operations) {
     if (operation.op !== "upsert") {
       ids.add(operation.personId);
       continue;
     }
     const { id, email } = operation.data;
+    for (const domain of employersNamed(operation.data)) domains.add(domain);
     if (id !== undefined) {
       ids.add(id);
       keys.add(id);
     }
     if (email !== undefined) {
-      emails.add(email);
-      keys.add(email.toLowerCase());
+      if (id === undefined) emails.add(email);
+      keys.add(emailKey(email));
     }
   }
-  return { ids, emails, keys };
+  return { ids, emails, keys, domains };
 }
 
 function attempt(ctx: Context, batch: PeopleBatch, operation: BulkOperation, index: number): BulkResult {
@@ -78,10 +79,10 @@ function idOfEmail(batch: PeopleBatch, email: string | undefined): string | null
   const match = batch.findByEmail(email);
   if (match.kind === "none") return null;
   if (match.kind === "one") return match.id;
-  const named = match.ids.slice(0, MAX_IDS_NAMED).join(", ");
-  const more = match.ids.length > MAX_IDS_NAMED ? ` and ${match.ids.length - MAX_IDS_NAMED} more` : "";
+  const holders = match.more ? `more than ${match.ids.length}` : String(match.ids.length);
+  const named = `${match.ids.join(", ")}${match.more ? " and others" : ""}`;
   throw new PersonFault(
     "email",
-    `The email ${email} belongs to ${match.ids.length} people (${named}${more}); name one by 'id', or merge them.`,
+    `The email ${email} belongs to ${holders} people (${named}); name one by 'id', or merge them.`,
   );
 }

@@ -2,16 +2,19 @@ import type { Database } from "@quayside/db";
 import type { Context } from "../../platform/context.ts";
 import { publishEvents } from "../../webhooks/index.ts";
 
-/** Ids of the companies of these domains. Those that are not there yet are created, named after their domain. */
+/**
+ * Ids of the companies of these domains. Those that are not there yet are created, named after their domain. `locked`
+ * are those that `lockCompanies` found.
+ */
 export async function companiesOfDomains(
   tx: Database,
   ctx: Context,
   organizationId: string,
   domains: readonly string[],
-): Promise<Map<string, string>> {
-  const found = await findCompanies(tx, organizationId, domains);
-  const missing = domains.filter((domain) => !found.has(domain)).sort();
-  if (missing.length === 0) return found;
+  locked: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const missing = domains.filter((domain) => !locked.has(domain)).sort();
+  if (missing.length === 0) return locked;
   const now = ctx.clock.now().toISOString();
   const made = await tx.sql<{ id: string; domain: string }[]>`
     INSERT INTO companies (id, organization_id, name, domain, created_at, updated_at)
@@ -20,7 +23,7 @@ export async function companiesOfDomains(
     ORDER BY domain
     ON CONFLICT (organization_id, domain) WHERE domain IS NOT NULL DO NOTHING
     RETURNING id, domain`;
-  for (const { id, domain } of made) found.set(domain, id);
+  const found = new Map([...locked, ...made.map(({ id, domain }) => [domain, id] as const)]);
   await publishEvents(
     tx,
     ctx,
@@ -34,11 +37,15 @@ export async function companiesOfDomains(
   );
   const taken = missing.filter((domain) => !found.has(domain));
   // Another transaction made these meanwhile; they are visible to a new statement only.
-  const others = await findCompanies(tx, organizationId, taken);
+  const others = await lockCompanies(tx, organizationId, taken);
   return new Map([...found, ...others]);
 }
 
-async function findCompanies(
+/**
+ * Ids of the companies of these domains that are there, by domain; none of them can be deleted until the transaction
+ * ends. Whoever deletes a company locks it before its people, so this comes before people are locked.
+ */
+export async function lockCompanies(
   tx: Database,
   organizationId: string,
   domains: readonly string[],
@@ -46,6 +53,7 @@ async function findCompanies(
   if (domains.length === 0) return new Map();
   const rows = await tx.sql<{ id: string; domain: string }[]>`
     SELECT id, domain FROM companies
-    WHERE organization_id = ${organizationId} AND domain = ANY(${domains as string[]}::text[])`;
+    WHERE organization_id = ${organizationId} AND domain = ANY(${domains as string[]}::text[])
+    ORDER BY id FOR KEY SHARE`;
   return new Map(rows.map(({ id, domain }) => [domain, id]));
 }

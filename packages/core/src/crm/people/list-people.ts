@@ -34,7 +34,7 @@ export async function listPeople(ctx: Context, input: ListPeopleInput): Promise<
   addFilters(query, input);
   if (input.cursor !== undefined) {
     const [value = "", id = ""] = openCursor(ctx, binding, input.cursor);
-    const position = `(${query.bind(value)}::${type}, ${query.bind(id)}::uuid)`;
+    const position = `(${query.bind(fromBase64(value))}::${type}, ${query.bind(id)}::uuid)`;
     query.add(`(${expression}, id) ${descending ? "<" : ">"} ${position}`);
   }
   const order = `${expression} ${descending ? "DESC" : "ASC"}, id ${descending ? "DESC" : "ASC"}`;
@@ -48,9 +48,14 @@ export async function listPeople(ctx: Context, input: ListPeopleInput): Promise<
   const last = page.at(-1);
   return {
     data: page.map((row) => pickFields(toPersonRecord(row), input.fields)),
-    next_cursor: last && rows.length > page.length ? sealCursor(ctx, binding, [last.sortValue, last.id]) : null,
+    next_cursor:
+      last && rows.length > page.length ? sealCursor(ctx, binding, [toBase64(last.sortValue), last.id]) : null,
   };
 }
+
+// In JSON a name of control characters would be six times as long, and its cursor longer than a cursor may be.
+const toBase64 = (text: string) => Buffer.from(text).toString("base64");
+const fromBase64 = (text: string) => Buffer.from(text, "base64").toString();
 
 function orderOf(sort: PersonSort) {
   const descending = sort.startsWith("-");
@@ -84,18 +89,23 @@ class Conditions {
 
 function addFilters(query: Conditions, { filter = {}, q }: ListPeopleInput): void {
   const { score, tag, company_id, email, domain, name, attributes } = filter;
-  if (score?.gt != null) query.add(`score > ${query.bind(Math.floor(score.gt))}::int`);
-  if (score?.lt != null) query.add(`score < ${query.bind(Math.ceil(score.lt))}::int`);
+  if (score?.gt != null) query.add(`score > ${query.bind(nearScore(Math.floor(score.gt)))}::int`);
+  if (score?.lt != null) query.add(`score < ${query.bind(nearScore(Math.ceil(score.lt)))}::int`);
   if (tag !== undefined) query.add(`tags @> ARRAY[${query.bind(tag)}::text]`);
   if (company_id !== undefined) query.add(`company_id = ${query.bind(company_id)}::uuid`);
   if (email !== undefined) query.add(`email IS NOT NULL AND lower(email) = lower(${query.bind(email)}::text)`);
   if (domain !== undefined) query.add(`domain = ${query.bind(normalizeDomain(domain) ?? domain)}::text`);
   if (name !== undefined) query.add(`lower(coalesce(name, '')) = lower(${query.bind(name)}::text)`);
   if (attributes !== undefined) query.add(`attributes @> ${query.bind(JSON.stringify(attributes))}::text::jsonb`);
-  if (q !== undefined) query.add(`${SEARCHED_TEXT} LIKE ${query.bind(likePattern(q))}::text`);
+  if (q !== undefined) query.add(`${SEARCHED_TEXT} LIKE lower(${query.bind(likePattern(q))}::text)`);
 }
 
-/** The text anywhere, with its wildcards taken literally. */
+/** A bound means the same as the nearest one just outside of 0 to 100, which every integer column can be compared to. */
+function nearScore(bound: number): number {
+  return Math.min(Math.max(bound, -1), 101);
+}
+
+/** The text anywhere, with its wildcards taken literally. PostgreSQL makes it lower case, in its own way on both sides. */
 function likePattern(text: string): string {
-  return `%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
+  return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }

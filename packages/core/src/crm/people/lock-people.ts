@@ -4,6 +4,8 @@ import { type PersonState, STATE_COLUMNS } from "./person-state.ts";
 
 /** Locks an organization has for ids and emails that no row holds yet. Bounded, because each is a lock of the server. */
 const STRIPES = 64;
+/** Merges that commit while a caller waits for their people; each is a round. */
+const MAX_MERGES_MET = 5;
 
 /**
  * Holds off other transactions that would create a person of the same id or email. Taken before any row is locked, in
@@ -21,17 +23,39 @@ function stripeOf(key: string): number {
   return createHash("sha1").update(key).digest().readUInt32BE(0) % STRIPES;
 }
 
-/** Rows of these people, locked against other writers until the transaction ends. */
-export async function lockPeople(tx: Database, organizationId: string, ids: readonly string[]): Promise<PersonState[]> {
-  if (ids.length === 0) return [];
-  return tx.sql<PersonState[]>`
-    SELECT ${tx.sql.unsafe(STATE_COLUMNS)} FROM people
-    WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[])
-    ORDER BY id FOR NO KEY UPDATE`;
+export interface LockedPeople {
+  people: PersonState[];
+  /** Survivors of the given ids that were merged into another person. */
+  redirects: ReadonlyMap<string, string>;
 }
 
-/** Survivors of the given ids that were merged into another person. */
-export async function findRedirects(
+/** People of these ids, or those into whom they were merged, locked against other writers until the transaction ends. */
+export async function lockPeople(tx: Database, organizationId: string, ids: readonly string[]): Promise<LockedPeople> {
+  const people = new Map<string, PersonState>();
+  const redirects = new Map<string, string>();
+  let wanted = ids;
+  for (let round = 0; wanted.length > 0 && round < MAX_MERGES_MET; round++) {
+    for (const person of await lockRows(tx, organizationId, wanted)) people.set(person.id, person);
+    const missing = ids.filter((id) => !people.has(id));
+    for (const [id, survivor] of await findRedirects(tx, organizationId, missing)) redirects.set(id, survivor);
+    // Merged while this waited for the row that is gone now; its survivor is not locked yet.
+    wanted = missing.filter((id) => redirects.has(id) && !people.has(redirects.get(id) ?? ""));
+  }
+  return { people: [...people.values()], redirects };
+}
+
+/** One statement, so that all are locked in one order, whatever their redirects. */
+function lockRows(tx: Database, organizationId: string, ids: readonly string[]) {
+  return tx.sql<PersonState[]>`
+    SELECT ${tx.sql.unsafe(STATE_COLUMNS)} FROM people
+    WHERE organization_id = ${organizationId} AND id IN (
+      SELECT unnest(${ids as string[]}::uuid[])
+      UNION SELECT person_id FROM person_redirects
+      WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[]))
+    ORDER BY id FOR NO KEY UPDATE OF people`;
+}
+
+async function findRedirects(
   tx: Database,
   organizationId: string,
   ids: readonly string[],

@@ -1,4 +1,8 @@
+import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
+
+const MAX_DOMAIN_LENGTH = 253;
+const MAX_LABEL_LENGTH = 63;
 
 /** Domains whose mailboxes anybody can have: they say nothing about an employer. */
 const PUBLIC_MAIL_DOMAINS: ReadonlySet<string> = new Set(
@@ -19,14 +23,29 @@ export function isPublicMailDomain(domain: string): boolean {
   return PUBLIC_MAIL_DOMAINS.has(domain.toLowerCase());
 }
 
-/** A domain in the one form that is stored: ASCII, lower case; null when it is none. */
+/** A domain in the one form that is stored: ASCII, lower case; null when it is none, such as an IP address. */
 export function normalizeDomain(domain: string): string | null {
+  // Node.js reads it as the host of a URL, where '1.2' is the address 1.0.0.2, and stops at what ends a host.
+  if (/[/\\?#@:%\s]/.test(domain)) return null;
   const ascii = domainToASCII(domain).toLowerCase();
-  return ascii === "" ? null : ascii;
+  if (ascii === "" || ascii.length > MAX_DOMAIN_LENGTH || isIP(ascii) !== 0) return null;
+  return ascii.split(".").every((label) => label.length <= MAX_LABEL_LENGTH) ? ascii : null;
 }
 
 /** The employer's domain as an email tells it: null for public mail providers. */
 export function domainOfEmail(email: string): string | null {
   const domain = normalizeDomain(email.slice(email.lastIndexOf("@") + 1));
   return domain === null || isPublicMailDomain(domain) ? null : domain;
+}
+
+/** The domains that these fields could link a person to. */
+export function employersNamed({
+  email,
+  domain,
+}: {
+  email?: string | undefined;
+  domain?: string | undefined;
+}): string[] {
+  const named = domain === undefined ? email && domainOfEmail(email) : normalizeDomain(domain);
+  return named && !isPublicMailDomain(named) ? [named] : [];
 }

@@ -3,7 +3,8 @@ import { withTransaction } from "@quayside/db";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { PersonFault } from "./change-person.ts";
-import { PeopleBatch } from "./people-batch.ts";
+import { employersNamed } from "./mail-domains.ts";
+import { emailKey, PeopleBatch } from "./people-batch.ts";
 import { toPersonRecord } from "./person-state.ts";
 
 /**
@@ -18,8 +19,9 @@ export async function upsertPerson(
   const { organization } = requireCaller(ctx, "write");
   const { id, ...fields } = input;
   return withTransaction(ctx.db, async (tx) => {
-    const keys = fields.email === undefined ? [id] : [id, fields.email.toLowerCase()];
-    const batch = await PeopleBatch.load(tx, ctx, organization.id, { ids: [id], keys });
+    const keys = fields.email === undefined ? [id] : [id, emailKey(fields.email)];
+    const domains = employersNamed(fields);
+    const batch = await PeopleBatch.load(tx, ctx, organization.id, { ids: [id], keys, domains });
     const { person, created } = tryChange(() => batch.upsert(id, fields));
     const stored = (await batch.store()).get(person.id) ?? person;
     return { person: toPersonRecord(stored), created };

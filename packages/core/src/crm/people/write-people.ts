@@ -20,17 +20,19 @@ interface Written {
 
 /**
  * Stores people with a statement for all of them: links companies, scores, writes rows, timeline and events. The rows
- * must be locked, or held off by their keys. Returns them as they were stored.
+ * must be locked, or held off by their keys. `lockedCompanies` are those of the domains that the people may have got.
+ * Returns the people as they were stored.
  */
 export async function writePeople(
   tx: Database,
   ctx: Context,
   organizationId: string,
   writes: readonly PersonWrite[],
+  lockedCompanies: ReadonlyMap<string, string> = new Map(),
 ): Promise<PersonState[]> {
   if (writes.length === 0) return [];
   const nowMs = ctx.clock.now().getTime();
-  const linked = await withCompanies(tx, ctx, organizationId, writes);
+  const linked = await withCompanies(tx, ctx, organizationId, writes, lockedCompanies);
   const written = linked.map(({ before, after }): Written => {
     const changes = before && changesBetween(before, after);
     const updatedAt = changes ? nowMs : after.updatedAt;
@@ -54,6 +56,7 @@ async function withCompanies(
   ctx: Context,
   organizationId: string,
   writes: readonly PersonWrite[],
+  lockedCompanies: ReadonlyMap<string, string>,
 ): Promise<PersonWrite[]> {
   const changed = (write: PersonWrite) => write.after.domain !== (write.before?.domain ?? null);
   const domains = new Set<string>();
@@ -61,7 +64,7 @@ async function withCompanies(
     const { domain } = write.after;
     if (changed(write) && domain !== null && !isPublicMailDomain(domain)) domains.add(domain);
   }
-  const companies = await companiesOfDomains(tx, ctx, organizationId, [...domains]);
+  const companies = await companiesOfDomains(tx, ctx, organizationId, [...domains], lockedCompanies);
   return writes.map((write) => {
     if (!changed(write)) return write;
     const companyId = companies.get(write.after.domain ?? "") ?? null;

@@ -6,12 +6,13 @@ import {
   PlatformError,
   type Principal,
 } from "@quayside/contracts";
-import { apiKeys, entitlements, memberships, withTransaction } from "@quayside/db";
+import { apiKeys, memberships, withTransaction } from "@quayside/db";
 import { and, eq } from "drizzle-orm";
 import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { generateApiKey, hashSecret } from "../credentials/secret-formats.ts";
+import { findEntitlement, refuseWithoutPaidPlan } from "../entitlements/entitlement-record.ts";
 import { toApiKeyRecord } from "./api-key-record.ts";
 
 export interface NewApiKey {
@@ -35,7 +36,7 @@ export async function createApiKey(ctx: Context, input: NewApiKey): Promise<{ ke
   if (expiresAt && expiresAt <= now) throw invalid("expiresAt", "expiresAt must be in the future.");
   refuseStrongerKey(principal, input.scopes);
   const tenantId = await ownTenant(ctx, principal, input.tenantId);
-  if (input.environment === "live") await requirePaidPlan(ctx, principal.user.uid, now);
+  if (input.environment === "live") refuseWithoutPaidPlan(await findEntitlement(ctx.db, principal.user.uid), now);
 
   const { secret, prefix } = generateApiKey(input.environment);
   return withTransaction(ctx.db, async (tx) => {
@@ -82,17 +83,6 @@ async function ownTenant(ctx: Context, principal: Principal, tenantId: string | 
     throw invalid("tenantId", "An API key makes keys for its own organization only.");
   }
   return tenantId;
-}
-
-async function requirePaidPlan(ctx: Context, userUid: string, now: Date): Promise<void> {
-  const [entitlement] = await ctx.db.orm.select().from(entitlements).where(eq(entitlements.userUid, userUid));
-  const paid = entitlement !== undefined && entitlement.plan !== "free";
-  const current = !entitlement?.entitledUntil || entitlement.entitledUntil > now;
-  if (paid && current) return;
-  throw new PlatformError(
-    "live_key_requires_paid_plan",
-    "A live key needs an active paid plan; 'test' and 'dev' keys do not.",
-  );
 }
 
 function invalid(field: string, message: string): PlatformError {

@@ -8,6 +8,7 @@ import {
 } from "@quayside/contracts";
 import type { Context } from "../../platform/context.ts";
 import { isUuid } from "../../platform/ids.ts";
+import { refuseWithoutPaidPlan } from "../entitlements/entitlement-record.ts";
 import {
   type ApiKeyRow,
   findApiKey,
@@ -28,7 +29,7 @@ type ResolveServices = Pick<Context, "db" | "config" | "clock" | "credentials" |
 
 /**
  * Who a credential stands for: an API key, a role token, a session token or a JWT. Throws `invalid_credentials` (401)
- * that says what is wrong with it.
+ * that says what is wrong with it, or `live_key_requires_paid_plan` (402) for a live key whose owner's plan lapsed.
  */
 export async function resolvePrincipal(services: ResolveServices, credential: string): Promise<Principal> {
   if (credential.length > MAX_CREDENTIAL_LENGTH) throw refused("The credential is too long to be one of ours.");
@@ -54,6 +55,7 @@ export async function lookUpApiKey(services: ResolveServices, key: string): Prom
 
 async function fromApiKey(services: ResolveServices, key: string): Promise<Principal> {
   const row = await lookUpApiKey(services, key);
+  if (row.environment === "live") refuseWithoutPaidPlan(row, services.clock.now());
   return principalOf(row, {
     scopes: expandScopes(row.scopes),
     permissions: row.scopes.includes("admin")
