@@ -2,6 +2,7 @@ import { campaignsRouter } from "./crm/campaigns-router.ts";
 import { companiesRouter } from "./crm/companies-router.ts";
 import { crmProcedures } from "./crm/crm-router.ts";
 import { crmWebhooksRouter } from "./crm/crm-webhooks-router.ts";
+import { duplicatesRouter } from "./crm/duplicates-router.ts";
 import { peopleRouter } from "./crm/people-router.ts";
 import { deploymentsRouter } from "./hosting/deployments-router.ts";
 import { projectsRouter } from "./hosting/projects-router.ts";
@@ -28,6 +29,7 @@ export const appRouter = router({
   crm: {
     ...crmProcedures,
     people: peopleRouter,
+    duplicates: duplicatesRouter,
     companies: companiesRouter,
     campaigns: campaignsRouter,
     webhooks: crmWebhooksRouter,

@@ -13,10 +13,12 @@ import {
   randomIds,
   type Services,
   systemContext,
+  WebhookPump,
+  WebhookSender,
 } from "@quayside/core";
 import { openDatabase, watchForStuckConnections } from "@quayside/db";
 import { createLocalRuntime, explainRefusedBranch, explainRefusedRepo } from "@quayside/runtime";
-import { commonHandlers, ProcessRegistry, RECURRING, startWorkerPool } from "@quayside/workers";
+import { commonHandlers, ProcessRegistry, RECURRING, startWorkerPool, webhookHandlers } from "@quayside/workers";
 import type { Logger } from "pino";
 import type { Configuration } from "./configuration/load-configuration.ts";
 import { createMetrics } from "./observability/metrics.ts";
@@ -157,6 +159,9 @@ async function startWorkers({ configuration, services, url, log, metrics, undo, 
     onJobDone: (name, outcome, durationMs) => metrics.jobDone(name, outcome, durationMs / 1_000),
   });
   serving.push(() => pool.stop());
+  if (config.PLATFORM_AREAS.some((area) => area === "webhooks" || area === "crm")) {
+    await startWebhooks({ configuration, services, url, log, metrics, undo, serving }, registry);
+  }
   if (!config.PLATFORM_AREAS.includes("hosting")) return;
   const host = new HostRole({
     services,
@@ -177,6 +182,35 @@ async function startWorkers({ configuration, services, url, log, metrics, undo, 
   });
   serving.push(() => host.stop());
   await host.start();
+}
+
+const WEBHOOK_GRACE_MS = 16_000;
+
+/** The part of a worker that sends webhooks: a queue of its own, and the pump that its jobs wake. */
+async function startWebhooks(parts: WorkerParts, registry: ProcessRegistry): Promise<void> {
+  const { configuration, services, url, log, metrics, serving } = parts;
+  const { config } = configuration;
+  const production = config.NODE_ENV === "production";
+  const sender = new WebhookSender({
+    allowPrivateNetworks: config.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? !production,
+    requireHttps: !(config.WEBHOOK_ALLOW_HTTP ?? !production),
+    timeoutMs: config.WEBHOOK_TIMEOUT_MS,
+  });
+  const pump = new WebhookPump(systemContext(services, "webhooks"), { sender });
+  const pool = await startWorkerPool({
+    name: "webhooks",
+    connectionString: url,
+    concurrency: 4,
+    handlers: webhookHandlers(pump),
+    registry,
+    log,
+    onJobDone: (name, outcome, durationMs) => metrics.jobDone(name, outcome, durationMs / 1_000),
+  });
+  serving.push(async () => {
+    await pool.stop();
+    await pump.stop(WEBHOOK_GRACE_MS);
+    await sender.close();
+  });
 }
 
 function warnOfBootstrap(outcome: string, configuration: Configuration, log: Logger): void {

@@ -1,3 +1,3 @@
-export { commonHandlers, hostHandlers, RECURRING } from "./handlers.ts";
+export { commonHandlers, hostHandlers, RECURRING, webhookHandlers } from "./handlers.ts";
 export { ProcessRegistry } from "./platform/process-registry.ts";
 export { startWorkerPool, type WorkerPool } from "./platform/worker-pool.ts";

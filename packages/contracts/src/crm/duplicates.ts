@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { dateTime, uuid } from "../platform/text.ts";
+import { boundedList } from "./bounded-list.ts";
 import { cursor, pageLimit } from "./pages.ts";
 import { personRecord } from "./people.ts";
 
@@ -14,11 +15,9 @@ const minConfidence = z.number().min(0).max(1).default(LIKELY);
 
 export const mergeCandidatesInput = z.strictObject({
   id: uuid,
-  candidateIds: z
-    .array(uuid)
-    .min(1)
-    .max(MAX_CANDIDATES)
-    .describe("People to compare with. Unknown ids and the person's own are left out of the answer."),
+  candidateIds: boundedList(uuid, 1, MAX_CANDIDATES).describe(
+    "People to compare with. Unknown ids and the person's own are left out of the answer.",
+  ),
 });
 export const mergeCandidate = z.object({ personId: z.guid(), confidence, reasons });
 export type MergeCandidate = z.infer<typeof mergeCandidate>;

@@ -31,7 +31,7 @@ export const PERSON_SORTS = [
 export type PersonSort = (typeof PERSON_SORTS)[number];
 
 const MAX_TAGS = 100;
-const email = z.email("must be an email address").max(254);
+const email = z.email("must be an email address").max(254, "must not have more than 254 characters");
 const personName = visibleName(500);
 export const tag = plainText(1, 100).refine((value) => value.trim() === value, "must not begin or end with a space");
 const tags = boundedList(tag, 0, MAX_TAGS).describe("Replaces all tags. Doubles are dropped.");

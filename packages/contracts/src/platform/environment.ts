@@ -127,6 +127,20 @@ export const environmentSchema = z.object({
   USAGE_RETENTION_DAYS: wholeNumber(365, 3_650)
     .default(400)
     .describe("Usage of API keys is kept this long by day, and for at most 90 days by hour."),
+  WEBHOOK_ALLOW_PRIVATE_NETWORKS: flag
+    .optional()
+    .describe(
+      "Deliver webhooks to private and loopback addresses. Unset: `true` in development, `false` in production.",
+    ),
+  WEBHOOK_ALLOW_HTTP: flag
+    .optional()
+    .describe("Deliver webhooks to http:// URLs. Unset: `true` in development, `false` in production."),
+  WEBHOOK_RETRY_BASE_MS: wholeNumber(1, 3_600_000)
+    .default(5_000)
+    .describe("Delay before the first retry of a webhook; each further one is four times as long."),
+  WEBHOOK_TIMEOUT_MS: wholeNumber(100, 120_000)
+    .default(15_000)
+    .describe("A webhook request has this long from the look-up of its host to the last byte of the answer."),
   WORKER_CONCURRENCY: wholeNumber(1, 200).default(8).describe("Jobs that one worker process runs at once."),
 });
 
@@ -138,9 +152,6 @@ export const VARIABLES_OF_LATER_RELEASES = [
   "POOLER_URL",
   "NPM_UPSTREAM_URL",
   "DEPLOY_SSH_HOST",
-  "WEBHOOK_ALLOW_PRIVATE_NETWORKS",
-  "WEBHOOK_RETRY_BASE_MS",
-  "WEBHOOK_TIMEOUT_MS",
   "RATE_LIMIT_RESETS_PER_DAY",
   "RATE_LIMIT_DEVICE_PER_MINUTE",
   "RATE_LIMIT_PUBLISH_PER_MINUTE",

@@ -8,6 +8,9 @@ export const jobPayloads = {
   "identity.apply_payment_event": z.strictObject({ eventId: z.string() }),
   "identity.prune_usage": z.looseObject({}),
   "identity.refresh_entitlement": z.strictObject({ userId: z.guid() }),
+  "webhooks.deliver": z.strictObject({ endpointId: z.guid() }),
+  "webhooks.prune": z.looseObject({}),
+  "webhooks.sweep": z.looseObject({}),
   "platform.prune_expired": z.looseObject({}),
 } as const;
 

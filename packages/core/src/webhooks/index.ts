@@ -3,4 +3,8 @@ export { deleteCrmWebhook } from "./crm-endpoints/delete-crm-webhook.ts";
 export { listCrmWebhooks } from "./crm-endpoints/list-crm-webhooks.ts";
 export { readCrmWebhook } from "./crm-endpoints/read-crm-webhook.ts";
 export { updateCrmWebhook } from "./crm-endpoints/update-crm-webhook.ts";
+export { pruneWebhooks } from "./delivering/prune-webhooks.ts";
+export { sweepDeliveries } from "./delivering/sweep-deliveries.ts";
+export { type DeliveryStep, WebhookPump } from "./delivering/webhook-pump.ts";
 export { publishEvents, type WebhookEvent } from "./publish-events.ts";
+export { WebhookSender } from "./sending/webhook-sender.ts";

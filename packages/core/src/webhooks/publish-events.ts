@@ -1,6 +1,8 @@
 import type { WebhookArea } from "@quayside/contracts";
 import type { Database } from "@quayside/db";
 import type { Context } from "../platform/context.ts";
+import { MAX_ATTEMPTS } from "./delivering/retry-delay.ts";
+import { wakeEndpoints } from "./delivering/wake-endpoints.ts";
 
 export interface WebhookEvent {
   type: string;
@@ -8,8 +10,9 @@ export interface WebhookEvent {
 }
 
 /**
- * Writes events to the outbox in the transaction of the change; those that no enabled endpoint of the organization
- * listens to are left out.
+ * The one way in which events are emitted: each event, a delivery of it for every enabled endpoint that listens to its
+ * type, and the jobs that send them, all in the transaction of the change. Events that no endpoint listens to are left
+ * out.
  */
 export async function publishEvents(
   tx: Database,
@@ -23,10 +26,27 @@ export async function publishEvents(
     .filter(({ type }) => wanted.has("*") || wanted.has(type))
     .map(({ type, data }) => ({ id: ctx.ids.uuid(), type, data }));
   if (rows.length === 0) return;
-  await tx.sql`
-    INSERT INTO webhook_events (id, organization_id, area, type, data, occurred_at)
-    SELECT e.id, ${source.organizationId}, ${source.area}, e.type, e.data, ${ctx.clock.now().toISOString()}::timestamptz
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS e (id uuid, type text, data jsonb)`;
+  const now = ctx.clock.now().toISOString();
+  const listening = await tx.sql<{ id: string }[]>`
+    WITH events AS (
+      INSERT INTO webhook_events (id, organization_id, area, type, data, occurred_at)
+      SELECT e.id, ${source.organizationId}, ${source.area}, e.type, e.data, ${now}::timestamptz
+      FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) AS e (id uuid, type text, data jsonb)
+      RETURNING id, type
+    ), deliveries AS (
+      INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, type, status, max_attempts,
+        next_attempt_at, created_at)
+      SELECT gen_random_uuid(), ${source.organizationId}, w.id, events.id, events.type, 'pending', ${MAX_ATTEMPTS},
+        ${now}::timestamptz, ${now}::timestamptz
+      FROM events JOIN webhook_endpoints w ON w.organization_id = ${source.organizationId} AND w.area = ${source.area}
+        AND w.status = 'enabled' AND w.events && ARRAY['*', events.type]
+      RETURNING endpoint_id
+    )
+    SELECT DISTINCT endpoint_id AS id FROM deliveries`;
+  await wakeEndpoints(
+    tx,
+    listening.map(({ id }) => id),
+  );
 }
 
 async function listenedTypes(

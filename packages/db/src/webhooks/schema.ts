@@ -1,5 +1,16 @@
-import type { WebhookArea, WebhookEndpointStatus } from "@quayside/contracts";
-import { jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import type { AttemptTimings, DeliveryStatus, WebhookArea, WebhookEndpointStatus } from "@quayside/contracts";
+import {
+  boolean,
+  doublePrecision,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { bytea } from "../identity/schema.ts";
 
 const at = () => timestamp({ withTimezone: true, mode: "date" });
@@ -12,7 +23,13 @@ export const webhookEndpoints = pgTable("webhook_endpoints", {
   url: text().notNull(),
   events: text().array().notNull(),
   secret: bytea().notNull(),
+  previousSecret: bytea(),
+  previousSecretUntil: at(),
   status: text().$type<WebhookEndpointStatus>().notNull(),
+  disabledReason: text(),
+  failingSince: at(),
+  pace: doublePrecision(),
+  pausedUntil: at(),
   createdAt: at().notNull().defaultNow(),
   updatedAt: at().notNull().defaultNow(),
 });
@@ -25,3 +42,36 @@ export const webhookEvents = pgTable("webhook_events", {
   data: jsonb().$type<Record<string, unknown>>().notNull(),
   occurredAt: at().notNull(),
 });
+
+export const webhookDeliveries = pgTable("webhook_deliveries", {
+  id: uuid().primaryKey(),
+  organizationId: uuid().notNull(),
+  endpointId: uuid().notNull(),
+  eventId: uuid().notNull(),
+  type: text().notNull(),
+  status: text().$type<DeliveryStatus>().notNull(),
+  attempts: integer().notNull().default(0),
+  maxAttempts: integer().notNull(),
+  nextAttemptAt: at(),
+  priority: smallint().notNull().default(0),
+  createdAt: at().notNull(),
+  finishedAt: at(),
+});
+
+export const webhookAttempts = pgTable(
+  "webhook_attempts",
+  {
+    deliveryId: uuid().notNull(),
+    attempt: integer().notNull(),
+    at: at().notNull(),
+    statusCode: integer(),
+    durationMs: integer(),
+    errorClass: text(),
+    error: text(),
+    responseBody: text(),
+    truncated: boolean().notNull().default(false),
+    address: text(),
+    timings: jsonb().$type<AttemptTimings>(),
+  },
+  (table) => [primaryKey({ columns: [table.deliveryId, table.attempt] })],
+);

@@ -36,6 +36,8 @@ export interface WorkerPoolOptions {
   cron?: readonly CronItem[];
   /** Jobs that must end at once when the process stops get 0. */
   graceMs?: number;
+  /** Database connections; as many as jobs at once, and some more, when unset. */
+  connections?: number;
   registry: ProcessRegistry;
   log: Log;
   onJobDone(name: string, outcome: "completed" | "failed", durationMs: number): void;
@@ -51,7 +53,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
   const { log, concurrency } = options;
   const pgPool = new pg.Pool({
     connectionString: options.connectionString,
-    max: concurrency + SPARE_CONNECTIONS,
+    max: options.connections ?? concurrency + SPARE_CONNECTIONS,
     application_name: `quayside-${options.name}`,
   });
   // Without listeners a connection that breaks would end the process.

@@ -9,12 +9,16 @@ export async function deletePerson(ctx: Context, input: { id: string }): Promise
   const { organization } = requireCaller(ctx, "write");
   await withTransaction(ctx.db, async (tx) => {
     const [row] = await tx.sql`
-      DELETE FROM people WHERE organization_id = ${organization.id} AND id = ${input.id} RETURNING id`;
+      SELECT id FROM people WHERE organization_id = ${organization.id} AND id = ${input.id} FOR UPDATE`;
     if (!row) throw noPerson(input.id);
-    // What a merge kept of them goes too.
+    const merged = await tx.sql<{ id: string }[]>`
+      SELECT id FROM person_redirects WHERE organization_id = ${organization.id} AND person_id = ${input.id}`;
+    const ids = [input.id, ...merged.map(({ id }) => id)];
+    await tx.sql`DELETE FROM people WHERE organization_id = ${organization.id} AND id = ${input.id}`;
+    // What merges kept of them goes too, also of merges into those who were merged into them.
     await tx.sql`
-      DELETE FROM person_merges
-      WHERE organization_id = ${organization.id} AND (survivor_id = ${input.id} OR merged_id = ${input.id})`;
+      DELETE FROM person_merges WHERE organization_id = ${organization.id}
+      AND (survivor_id = ANY(${ids}::uuid[]) OR merged_id = ANY(${ids}::uuid[]))`;
     await recordAudit(tx, ctx, { action: "person.deleted", target: `person:${input.id}` });
   });
 }

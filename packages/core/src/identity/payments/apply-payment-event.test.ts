@@ -150,6 +150,17 @@ test("two subscriptions of a user, applied at once, give the better plan, and th
   expect(await told()).toMatchObject({ plan: "starter", until: "2026-03-01T00:00:00.000Z" });
 });
 
+test("four subscriptions of a user, applied at once, see each other", async () => {
+  for (let round = 0; round < 15; round += 1) {
+    const user = randomUUID();
+    const lives = ["team", "starter", "enterprise", "pro"].map((plan) => lifeOf(plan, plan, user));
+    const events = lives.map((life) => life.created(JAN, "active", [JAN, FEB]));
+    await Promise.all(events.map(receive));
+    await Promise.all(events.map(apply));
+    expect(await told(user)).toMatchObject({ plan: "enterprise" });
+  }
+});
+
 test("a subscription that goes over to another user takes its plan along", async () => {
   const other = randomUUID();
   const life = lifeOf("sub");

@@ -1,0 +1,90 @@
+import type { Context } from "../../platform/context.ts";
+import { openEndpointSecret } from "../endpoint-secrets.ts";
+
+/** One attempt that may be made now. */
+export interface ClaimedDelivery {
+  id: string;
+  attempt: number;
+  maxAttempts: number;
+  eventId: string;
+  type: string;
+  /** JSON, as PostgreSQL writes it: the same bytes in each attempt. */
+  data: string;
+  occurredAt: number;
+  organizationId: string;
+}
+
+export interface ClaimedEndpoint {
+  id: string;
+  organizationId: string;
+  url: string;
+  /** The current secret first, then the previous one while it still signs. */
+  secrets: string[];
+  pace: number | null;
+}
+
+/** The endpoint as it is at this moment; null when it is disabled, paused or gone. */
+export async function readSendableEndpoint(ctx: Context, endpointId: string): Promise<ClaimedEndpoint | null> {
+  const now = ctx.clock.now().toISOString();
+  const [row] = await ctx.db.sql<
+    (Omit<ClaimedEndpoint, "secrets"> & { secret: Buffer; previousSecret: Buffer | null })[]
+  >`
+    SELECT id, organization_id AS "organizationId", url, pace, secret,
+      CASE WHEN previous_secret_until > ${now}::timestamptz THEN previous_secret END AS "previousSecret"
+    FROM webhook_endpoints
+    WHERE id = ${endpointId} AND status = 'enabled'
+      AND (paused_until IS NULL OR paused_until <= ${now}::timestamptz)`;
+  if (!row) return null;
+  const { secret, previousSecret, ...endpoint } = row;
+  const sealed = previousSecret ? [secret, previousSecret] : [secret];
+  return { ...endpoint, secrets: sealed.map((value) => openEndpointSecret(ctx, endpointId, value)) };
+}
+
+/**
+ * Takes up to `limit` due deliveries of an endpoint, live ones first, and writes their attempts before anything is
+ * sent. They are leased: when this process dies they are due again after `leaseMs`, and the attempt that came to
+ * nothing does not count.
+ */
+export async function claimDeliveries(
+  ctx: Context,
+  endpointId: string,
+  limit: number,
+  leaseMs: number,
+): Promise<ClaimedDelivery[]> {
+  const now = ctx.clock.now();
+  const at = { now: now.toISOString(), lease: new Date(now.getTime() + leaseMs).toISOString() };
+  return ctx.db.sql<ClaimedDelivery[]>`
+    WITH due AS (
+      SELECT d.id FROM webhook_deliveries d
+      WHERE d.endpoint_id = ${endpointId} AND d.status = 'pending' AND d.next_attempt_at <= ${at.now}::timestamptz
+        AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'enabled')
+      ORDER BY d.priority, d.next_attempt_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), claimed AS (
+      UPDATE webhook_deliveries d SET attempts = d.attempts + 1, next_attempt_at = ${at.lease}::timestamptz,
+        max_attempts = d.max_attempts + CASE WHEN d.attempts > 0 AND EXISTS (
+          SELECT 1 FROM webhook_attempts a
+          WHERE a.delivery_id = d.id AND a.attempt = d.attempts AND a.duration_ms IS NULL) THEN 1 ELSE 0 END
+      FROM due WHERE d.id = due.id
+      RETURNING d.id, d.attempts, d.max_attempts, d.event_id, d.organization_id
+    ), attempted AS (
+      INSERT INTO webhook_attempts (delivery_id, attempt, at)
+      SELECT id, attempts, ${at.now}::timestamptz FROM claimed
+    )
+    SELECT c.id, c.attempts AS attempt, c.max_attempts AS "maxAttempts", e.id AS "eventId", e.type, e.data::text AS data,
+      (extract(epoch FROM e.occurred_at) * 1000)::float8 AS "occurredAt", c.organization_id AS "organizationId"
+    FROM claimed c JOIN webhook_events e ON e.id = c.event_id`;
+}
+
+/** Undoes the claim of deliveries that were not begun: due at once, as if never taken. */
+export async function giveBackDeliveries(ctx: Context, deliveries: readonly ClaimedDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  const ids = deliveries.map(({ id }) => id);
+  const attempts = deliveries.map(({ attempt }) => attempt);
+  await ctx.db.sql`
+    WITH given AS (SELECT * FROM unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)), removed AS (
+      DELETE FROM webhook_attempts a USING given WHERE a.delivery_id = given.id AND a.attempt = given.attempt
+    )
+    UPDATE webhook_deliveries d SET attempts = d.attempts - 1,
+      next_attempt_at = ${ctx.clock.now().toISOString()}::timestamptz
+    FROM given WHERE d.id = given.id AND d.attempts = given.attempt AND d.status = 'pending'`;
+}

@@ -1,0 +1,74 @@
+import type { AttemptTimings } from "@quayside/contracts";
+import { type Database, withTransaction } from "@quayside/db";
+import type { Context } from "../../platform/context.ts";
+import { disableEndpoint } from "../disable-endpoint.ts";
+
+/** Nothing but failures for this long disables an endpoint. */
+const GIVE_UP_AFTER_DAYS = 5;
+
+export interface AttemptResult {
+  deliveryId: string;
+  attempt: number;
+  outcome: "delivered" | "retry" | "failed";
+  /** When the next attempt is due, with the outcome `retry`. */
+  nextAttemptAt: Date | null;
+  statusCode: number | null;
+  durationMs: number;
+  errorClass: string | null;
+  error: string | null;
+  responseBody: string;
+  truncated: boolean;
+  address: string | null;
+  timings: AttemptTimings;
+}
+
+/**
+ * Stores how attempts ended, a statement for all of them. An attempt whose lease has run out, so that another one was
+ * begun, changes nothing of its delivery. A 410, or five days of nothing but failures, disables the endpoint.
+ */
+export async function recordAttempts(
+  ctx: Context,
+  endpointId: string,
+  results: readonly AttemptResult[],
+): Promise<void> {
+  if (results.length === 0) return;
+  const now = ctx.clock.now();
+  await withTransaction(ctx.db, async (tx) => {
+    await storeResults(tx, results, now);
+    if (results.some(({ outcome }) => outcome === "delivered")) {
+      await tx.sql`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${endpointId} AND failing_since IS NOT NULL`;
+      return;
+    }
+    if (results.some(({ statusCode }) => statusCode === 410)) {
+      await disableEndpoint(tx, ctx, endpointId, "The receiver answered 410 Gone.");
+      return;
+    }
+    const [endpoint] = await tx.sql<{ longEnough: boolean }[]>`
+      UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ${now.toISOString()}::timestamptz)
+      WHERE id = ${endpointId} AND status = 'enabled'
+      RETURNING failing_since <= ${now.toISOString()}::timestamptz - make_interval(days => ${GIVE_UP_AFTER_DAYS})
+        AS "longEnough"`;
+    if (endpoint?.longEnough) {
+      await disableEndpoint(tx, ctx, endpointId, `Nothing could be delivered for ${GIVE_UP_AFTER_DAYS} days.`);
+    }
+  });
+}
+
+async function storeResults(tx: Database, results: readonly AttemptResult[], now: Date): Promise<void> {
+  await tx.sql`
+    WITH results AS (
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(results)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
+        outcome text, "nextAttemptAt" timestamptz, "statusCode" int, "durationMs" float8, "errorClass" text, error text,
+        "responseBody" text, truncated boolean, address text, timings jsonb)
+    ), attempts AS (
+      UPDATE webhook_attempts a SET status_code = r."statusCode", duration_ms = round(r."durationMs"),
+        error_class = r."errorClass", error = r.error, response_body = r."responseBody", truncated = r.truncated,
+        address = r.address, timings = r.timings
+      FROM results r WHERE a.delivery_id = r."deliveryId" AND a.attempt = r.attempt
+    )
+    UPDATE webhook_deliveries d SET
+      status = CASE r.outcome WHEN 'retry' THEN 'pending' ELSE r.outcome END,
+      next_attempt_at = r."nextAttemptAt",
+      finished_at = CASE r.outcome WHEN 'retry' THEN NULL ELSE ${now.toISOString()}::timestamptz END
+    FROM results r WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt`;
+}
