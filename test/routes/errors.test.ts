@@ -140,15 +140,15 @@ describe("fields with traps", () => {
     const reply = await post("/api/projects", body);
     expectEnvelope(reply, 422, "validation_failed");
     expect(reply.body.error.issues[0].field).toBe(field);
-    expectPlain(await post("/api/deployments", `{"${field}":1}`), 400, /is not valid/);
+    expectPlain(await post("/api/deployments", `{"${field}":1}`), 400, /is not (valid|accepted)/);
     expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   });
 
   test("do not get into an open map either", async () => {
     const body = '{"name":"x","buildConfig":{"env":{"__proto__":"1","A":"2"}}}';
     const reply = await post("/api/projects", body);
-    expect([reply.status, reply.body.buildConfig?.env]).toEqual([201, { A: "2" }]);
-    expect(reply.text).not.toContain("__proto__");
+    expectEnvelope(reply, 422, "validation_failed", "The key '__proto__' is not accepted.");
+    expect(reply.body.error.issues[0].field).toBe("buildConfig.env.__proto__");
   });
 
   test("that are nested deeply are an error of their type and nothing worse", async () => {
@@ -171,12 +171,8 @@ describe("a query with traps", () => {
   });
 
   test.each(["__proto__[limit]=1", "constructor[prototype][limit]=1", "limit[]=1", "limit[a]=1", "limit=%zz", "%zz=1"])(
-    "?%s gives no 500 and no list that it should not",
-    async (query) => {
-      const reply = await get(`/api/deployments?${query}`);
-      if (/^(__proto__|constructor)/.test(query)) expect([reply.status, reply.body]).toEqual([200, []]);
-      else expectPlain(reply, 400);
-    },
+    "?%s is bad input, and no list is given that was not asked for",
+    async (query) => expectPlain(await get(`/api/deployments?${query}`), 400),
   );
 
   test("is ignored where a route takes none", async () => {

@@ -206,8 +206,11 @@ describe("a filter", () => {
     ["filter[attributes][city]=a&filter[attributes][city]=b", /was given 2 times; give it once/],
     ["filter[company_id]=abc", "'filter.company_id' is not valid: must be a UUID"],
     ["filter[company_id]=", /must be a UUID/],
+    ["__proto__=1", "The key '__proto__' is not accepted."],
+    ["__proto__[limit]=1", "The key '__proto__' is not accepted."],
     ["filter[__proto__]=1", "The key '__proto__' is not accepted."],
     ["filter[attributes][__proto__]=1", "The key '__proto__' is not accepted."],
+    ["filter[attributes][__p%72oto__]=1", "The key '__proto__' is not accepted."],
     ["filter%5B%5f_proto__%5D=1", "The key '__proto__' is not accepted."],
     ["nothing=1", /'nothing' is not valid: This field is not known here/],
   ])("?%s is refused with words that help", async (query, message) => {

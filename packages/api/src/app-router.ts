@@ -14,6 +14,7 @@ import { usageRouter } from "./identity/usage-router.ts";
 import { organizationsRouter, usersRouter } from "./identity/users-router.ts";
 import { router } from "./platform/procedure.ts";
 import { registryRouter } from "./registry/registry-router.ts";
+import { webhooksRouter } from "./webhooks/webhooks-router.ts";
 
 /** All procedures. The SDK is typed from this router alone. */
 export const appRouter = router({
@@ -36,6 +37,7 @@ export const appRouter = router({
   },
   registry: registryRouter,
   hosting: { projects: projectsRouter, deployments: deploymentsRouter },
+  webhooks: webhooksRouter,
 });
 
 export type AppRouter = typeof appRouter;

@@ -19,6 +19,8 @@ CREATE TABLE webhook_endpoints (
   pace double precision,
   -- Nothing is sent before this time: the receiver asked for a pause, or hangs.
   paused_until timestamptz,
+  -- Hidden and disabled from then on; a job removes it with its deliveries, which may be millions.
+  deleted_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -54,7 +56,8 @@ CREATE TABLE webhook_deliveries (
   created_at timestamptz NOT NULL,
   finished_at timestamptz
 );
-CREATE INDEX webhook_deliveries_history_idx ON webhook_deliveries (endpoint_id, created_at DESC, id DESC);
+-- With the status first, a page of one status costs no more than a page of all, which is merged from the four.
+CREATE INDEX webhook_deliveries_history_idx ON webhook_deliveries (endpoint_id, status, created_at DESC, id DESC);
 CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (endpoint_id, priority, next_attempt_at)
   WHERE status = 'pending';
 CREATE INDEX webhook_deliveries_event_id_idx ON webhook_deliveries (event_id);
@@ -74,3 +77,27 @@ CREATE TABLE webhook_attempts (
   timings jsonb,
   PRIMARY KEY (delivery_id, attempt)
 );
+
+-- Organizations whose deliveries somebody follows, or followed within a day: their activity is written down.
+CREATE TABLE webhook_watches (
+  organization_id uuid PRIMARY KEY REFERENCES organizations (id) ON DELETE CASCADE,
+  until timestamptz NOT NULL
+);
+
+-- What became of deliveries, for who follows them. Kept for a day.
+CREATE TABLE webhook_activity (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Given when a reader first sees the row, so that nothing turns up behind what was read already.
+  position bigint,
+  organization_id uuid NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+  endpoint_id uuid NOT NULL,
+  delivery_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  type text NOT NULL,
+  status text NOT NULL,
+  attempt integer NOT NULL,
+  status_code integer,
+  at timestamptz NOT NULL
+);
+CREATE SEQUENCE webhook_activity_positions OWNED BY webhook_activity.position;
+CREATE INDEX webhook_activity_position_idx ON webhook_activity (organization_id, position);

@@ -10,3 +10,10 @@ export {
   ServerError,
   ValidationError,
 } from "./errors.ts";
+export {
+  type VerifiedWebhook,
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from "./verify-webhook.ts";

@@ -2,11 +2,30 @@ import {
   createCrmWebhookInput,
   createdWebhook,
   crmWebhookRecord,
+  deliveryIdInput,
   listCrmWebhooksOutput,
+  listDeliveriesInput,
+  listDeliveriesOutput,
+  queuedDelivery,
+  recoverDeliveriesInput,
+  recoveredDeliveries,
+  rotatedSecret,
+  rotateSecretInput,
   updateCrmWebhookInput,
   webhookIdInput,
 } from "@quayside/contracts";
-import { createCrmWebhook, deleteCrmWebhook, listCrmWebhooks, readCrmWebhook, updateCrmWebhook } from "@quayside/core";
+import {
+  createCrmWebhook,
+  deleteWebhook,
+  listCrmWebhooks,
+  listDeliveries,
+  readCrmWebhook,
+  recoverDeliveries,
+  resendDelivery,
+  rotateSecret,
+  sendTest,
+  updateCrmWebhook,
+} from "@quayside/core";
 import { z } from "zod";
 import { procedure, router } from "../platform/procedure.ts";
 
@@ -85,5 +104,35 @@ export const crmWebhooksRouter = router({
     })
     .input(webhookIdInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => deleteCrmWebhook(ctx, input)),
+    .mutation(({ ctx, input }) => deleteWebhook(ctx, "crm", input)),
+
+  deliveries: procedure
+    .meta({ rest: reading })
+    .input(listDeliveriesInput)
+    .output(listDeliveriesOutput)
+    .query(({ ctx, input }) => listDeliveries(ctx, "crm", input)),
+
+  test: procedure
+    .meta({ rest: writing })
+    .input(webhookIdInput)
+    .output(queuedDelivery)
+    .mutation(({ ctx, input }) => sendTest(ctx, "crm", input)),
+
+  resend: procedure
+    .meta({ rest: writing })
+    .input(deliveryIdInput)
+    .output(queuedDelivery)
+    .mutation(({ ctx, input }) => resendDelivery(ctx, "crm", input)),
+
+  recover: procedure
+    .meta({ rest: writing })
+    .input(recoverDeliveriesInput)
+    .output(recoveredDeliveries)
+    .mutation(({ ctx, input }) => recoverDeliveries(ctx, "crm", input)),
+
+  rotateSecret: procedure
+    .meta({ rest: { ...reading, scope: "admin" } })
+    .input(rotateSecretInput)
+    .output(rotatedSecret)
+    .mutation(({ ctx, input }) => rotateSecret(ctx, "crm", input)),
 });

@@ -15,11 +15,9 @@ import {
   readLogs,
   updateDeployment,
 } from "@quayside/core";
-import { tracked } from "@trpc/server";
 import { z } from "zod";
+import { openStream } from "../platform/open-stream.ts";
 import { procedure, router } from "../platform/procedure.ts";
-import type { RequestContext } from "../platform/request-context.ts";
-import { type Admission, watchAdmission } from "../platform/watch-admission.ts";
 
 const tags = ["Deployments"];
 const reading = { auth: "caller", errors: "plain", kind: "json", scope: "read", status: 200 } as const;
@@ -141,37 +139,3 @@ export const deploymentsRouter = router({
       ),
     ),
 });
-
-/** Opens a stream that ends when its reader leaves or the reader's credential does. */
-async function openStream<Row extends { id: number }, Data>(
-  ctx: RequestContext,
-  signal: AbortSignal | undefined,
-  open: (ended: AbortSignal) => Promise<AsyncGenerator<Row>>,
-  dataOf: (row: Row) => Data,
-) {
-  const admission = watchAdmission(ctx, signal ?? new AbortController().signal);
-  try {
-    return tracking(ctx, admission, await open(admission.signal), dataOf);
-  } catch (error) {
-    admission.end();
-    throw error;
-  }
-}
-
-/** Rows with their ids as tRPC tracks them, so that a client that reconnects goes on after the last one. */
-async function* tracking<Row extends { id: number }, Data>(
-  ctx: RequestContext,
-  admission: Admission,
-  rows: AsyncGenerator<Row>,
-  dataOf: (row: Row) => Data,
-) {
-  try {
-    for await (const row of rows) {
-      yield tracked(String(row.id), dataOf(row));
-      await ctx.untilWritable();
-    }
-    admission.rethrow();
-  } finally {
-    admission.end();
-  }
-}

@@ -1,5 +1,5 @@
 import { ERROR_KINDS, type ErrorCode, type FieldIssue, PlatformError } from "@quayside/contracts";
-import { isDatabaseUnavailable } from "@quayside/core";
+import { isDatabaseBusy, isDatabaseUnavailable } from "@quayside/core";
 import { TRPCError } from "@trpc/server";
 import { ZodError } from "zod";
 
@@ -34,12 +34,10 @@ export function toPublicError(thrown: unknown): PublicError {
     const issues = toFieldIssues(error);
     return { ...known("validation_failed"), message: summaryOf(issues), issues };
   }
-  if (isDatabaseUnavailable(error)) {
-    return {
-      ...known("database_unavailable"),
-      message: "The database cannot be reached.",
-      retryAfterMs: DATABASE_RETRY_MS,
-    };
+  const gone = isDatabaseUnavailable(error);
+  if (gone || isDatabaseBusy(error)) {
+    const message = gone ? "The database cannot be reached." : "The database is too busy for this; try again.";
+    return { ...known("database_unavailable"), message, retryAfterMs: DATABASE_RETRY_MS };
   }
   if (thrown instanceof TRPCError && thrown.code !== "INTERNAL_SERVER_ERROR") return fromTrpc(thrown);
   return {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { dateTime, uuid, visibleName } from "../platform/text.ts";
+import { deliveryRecord } from "./deliveries.ts";
 
 export type WebhookArea = "crm" | "organization";
 
@@ -68,7 +69,7 @@ export const crmWebhookRecord = z.object({
   events: z.array(z.string()),
   status: webhookEndpointStatus,
   createdAt: dateTime,
-  lastDelivery: z.record(z.string(), z.unknown()).nullable().describe("The newest attempt, once there was one."),
+  lastDelivery: deliveryRecord.nullable().describe("The newest delivery, once there was one."),
   secret: z.string().optional().describe("Signing secret; for callers with the scope `admin` only."),
 });
 export type CrmWebhookRecord = z.infer<typeof crmWebhookRecord>;

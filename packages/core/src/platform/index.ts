@@ -13,7 +13,7 @@ export {
   systemContext,
 } from "./context.ts";
 export { openCursor, sealCursor } from "./cursors.ts";
-export { isDatabaseUnavailable } from "./database-errors.ts";
+export { isDatabaseBusy, isDatabaseUnavailable } from "./database-errors.ts";
 export { withoutBoundValues } from "./error-text.ts";
 export { Feeds } from "./feeds.ts";
 export { type IdempotentOutcome, runIdempotently } from "./idempotency.ts";

@@ -30,6 +30,7 @@ export const webhookEndpoints = pgTable("webhook_endpoints", {
   failingSince: at(),
   pace: doublePrecision(),
   pausedUntil: at(),
+  deletedAt: at(),
   createdAt: at().notNull().defaultNow(),
   updatedAt: at().notNull().defaultNow(),
 });
@@ -75,3 +76,5 @@ export const webhookAttempts = pgTable(
   },
   (table) => [primaryKey({ columns: [table.deliveryId, table.attempt] })],
 );
+
+// `webhook_watches` and `webhook_activity` are read and written in SQL only.

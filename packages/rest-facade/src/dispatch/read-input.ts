@@ -39,7 +39,7 @@ export async function readInput(req: IncomingMessage, match: Match, query: strin
 
 function parseQuery(query: string): Record<string, unknown> {
   if (query === "") return {};
-  if (/proto/i.test(query)) refusePrototypeNames(query);
+  if (/proto|%/i.test(query)) refusePrototypeNames(query);
   try {
     return qs.parse(query, {
       depth: MAX_QUERY_DEPTH,
@@ -66,7 +66,7 @@ function refusePrototypeNames(query: string): void {
     const end = part.includes("]=") ? part.indexOf("]=") + 1 : part.indexOf("=");
     const name = end < 0 ? part : part.slice(0, end);
     const plain = name.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-    if (/(?:^|\[)__proto__(?:\]|$)/.test(plain)) throw prototypeKey([]);
+    if (/(?:^|\[)__proto__(?:[[\]]|$)/.test(plain)) throw prototypeKey([]);
   }
 }
 

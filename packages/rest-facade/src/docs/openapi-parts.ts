@@ -13,6 +13,7 @@ export const TAGS = [
   { name: "Registry administration", description: "For super admins." },
   { name: "Projects", description: "What is hosted." },
   { name: "Deployments", description: "Commits on their way to running apps, with live streams." },
+  { name: "Webhooks", description: "Who is told of what happens in the organization, and what became of it." },
 ];
 
 export const SECURITY_SCHEMES = {

@@ -70,9 +70,10 @@ async function runBlocks(
 function exactBlocks(limits: Limits, which: string): string[] {
   const candidates = `SELECT s.id AS "personId", c.id AS "candidateId"`;
   return [
-    `${candidates} FROM ${ASKED} CROSS JOIN LATERAL (SELECT p.id FROM people AS p
-      WHERE p.organization_id = $1 AND p.email IS NOT NULL AND lower(p.email) = ANY (s.emails) AND p.id <> s.id ${which}
-      LIMIT ${limits.email}) AS c`,
+    `${candidates} FROM ${ASKED} CROSS JOIN LATERAL unnest(s.emails) AS e (email)
+      CROSS JOIN LATERAL (WITH matches AS MATERIALIZED (SELECT p.id FROM people AS p
+        WHERE p.organization_id = $1 AND p.email IS NOT NULL AND lower(p.email) = e.email AND p.id <> s.id ${which})
+        SELECT id FROM matches LIMIT ${limits.email}) AS c`,
     `${candidates} FROM ${ASKED} CROSS JOIN LATERAL jsonb_array_elements(s.attributes) AS v (contained)
       CROSS JOIN LATERAL (WITH matches AS MATERIALIZED (SELECT p.id FROM people AS p
         WHERE p.organization_id = $1 AND p.attributes @> v.contained AND p.id <> s.id ${which})

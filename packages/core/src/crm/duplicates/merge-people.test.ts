@@ -40,11 +40,9 @@ async function add(fields: Omit<UpsertPersonInput, "id"> = {}): Promise<string> 
   return person.id;
 }
 
-const merge = (survivorId: string, mergedId: string, fields = {}) =>
-  mergePeople(ctx, { survivorId, mergedId, fields });
+const merge = (survivorId: string, mergedId: string, fields = {}) => mergePeople(ctx, { survivorId, mergedId, fields });
 const read = (id: string) => readPerson(ctx, { id });
-const typesOf = async (id: string) =>
-  (await readTimeline(ctx, { id, limit: 200 })).map(({ type }) => type).sort();
+const typesOf = async (id: string) => (await readTimeline(ctx, { id, limit: 200 })).map(({ type }) => type).sort();
 const touch = async (personId: string, type: string) =>
   (await recordTouchpoints(ctx, { touchpoints: [{ personId, type }] })).ids[0] ?? "";
 const origins = async () => {
@@ -285,7 +283,12 @@ describe("undoing a merge", () => {
     const survivor = await add({ attributes: { own: 1 } });
     const merged = await add({ name: "M", email: "m@acme.com", tags: ["m", "n"], attributes: { kept: 1, changed: 1 } });
     const { mergeId } = await merge(survivor, merged);
-    await updatePerson(ctx, { id: survivor, name: "Renamed", tags: ["n", "since"], attributes: { changed: 2, new: 3 } });
+    await updatePerson(ctx, {
+      id: survivor,
+      name: "Renamed",
+      tags: ["n", "since"],
+      attributes: { changed: 2, new: 3 },
+    });
     const undone = await undoMerge(ctx, { mergeId });
     expect(undone.survivor).toMatchObject({
       name: "Renamed",

@@ -1,5 +1,5 @@
 import type { ScanDuplicatesInput, ScannedDuplicates } from "@quayside/contracts";
-import type { Database } from "@quayside/db";
+import { type Database, withTransaction } from "@quayside/db";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { openCursor, sealCursor } from "../../platform/cursors.ts";
@@ -21,27 +21,37 @@ export async function scanDuplicates(ctx: Context, input: ScanDuplicatesInput): 
   const { organization } = requireCaller(ctx, "read");
   const binding = { organizationId: organization.id, list: "duplicates", query: {} };
   const [after] = input.cursor === undefined ? [] : openCursor(ctx, binding, input.cursor);
-  const people = await readPage(ctx.db, organization.id, after, input.limit + 1);
-  const page = people.slice(0, input.limit);
-  const last = page.at(-1);
-  const compared: ComparedPair[] = [];
-  for (let start = 0; start < page.length; start += CHUNK_PEOPLE) {
-    const chunk = page.slice(start, start + CHUNK_PEOPLE);
-    const pairs = await pairsOf(ctx.db, organization.id, chunk);
-    compared.push(...(await comparePairs(ctx.db, organization.id, pairs, input.minConfidence)));
-  }
-  const likely = await withoutDismissed(ctx.db, organization.id, compared);
-  return {
-    pairs: likely
-      .sort((a, b) => b.confidence - a.confidence)
-      .map(({ pair: [first, second], confidence, reasons }) => ({
+  // In a transaction, so that it takes one connection.
+  return withTransaction(ctx.db, async (tx) => {
+    const people = await readPage(tx, organization.id, after, input.limit + 1);
+    const page = people.slice(0, input.limit);
+    const last = page.at(-1);
+    const likely = await likelyPairs(tx, organization.id, page, input.minConfidence);
+    return {
+      pairs: likely.map(({ pair: [first, second], confidence, reasons }) => ({
         first: toPersonSummary(first),
         second: toPersonSummary(second),
         confidence,
         reasons,
       })),
-    next_cursor: last && people.length > page.length ? sealCursor(ctx, binding, [last.id]) : null,
-  };
+      next_cursor: last && people.length > page.length ? sealCursor(ctx, binding, [last.id]) : null,
+    };
+  });
+}
+
+async function likelyPairs(
+  tx: Database,
+  organizationId: string,
+  page: readonly PersonRow[],
+  minConfidence: number,
+): Promise<ComparedPair[]> {
+  const compared: ComparedPair[] = [];
+  for (let start = 0; start < page.length; start += CHUNK_PEOPLE) {
+    const pairs = await pairsOf(tx, organizationId, page.slice(start, start + CHUNK_PEOPLE));
+    compared.push(...(await comparePairs(tx, organizationId, pairs, minConfidence)));
+  }
+  const likely = await withoutDismissed(tx, organizationId, compared);
+  return likely.sort((a, b) => b.confidence - a.confidence);
 }
 
 async function readPage(

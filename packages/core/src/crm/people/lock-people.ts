@@ -23,7 +23,7 @@ function stripeOf(key: string): number {
   return createHash("sha1").update(key).digest().readUInt32BE(0) % STRIPES;
 }
 
-export interface LockedPeople {
+interface LockedPeople {
   people: PersonState[];
   /** Survivors of the given ids that were merged into another person. */
   redirects: ReadonlyMap<string, string>;
@@ -44,15 +44,14 @@ export async function lockPeople(tx: Database, organizationId: string, ids: read
   return { people: [...people.values()], redirects };
 }
 
-/** One statement, so that all are locked in one order, whatever their redirects. */
+/** One statement, so that all are locked in one order, whatever their redirects; an array, so that the key is used. */
 function lockRows(tx: Database, organizationId: string, ids: readonly string[]) {
   return tx.sql<PersonState[]>`
     SELECT ${tx.sql.unsafe(STATE_COLUMNS)} FROM people
-    WHERE organization_id = ${organizationId} AND id IN (
-      SELECT unnest(${ids as string[]}::uuid[])
-      UNION SELECT person_id FROM person_redirects
-      WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[]))
-    ORDER BY id FOR NO KEY UPDATE OF people`;
+    WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[] || ARRAY(
+      SELECT person_id FROM person_redirects
+      WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[])))
+    ORDER BY id FOR NO KEY UPDATE`;
 }
 
 async function findRedirects(

@@ -21,7 +21,7 @@ export type EmailMatch =
 const MAX_HOLDERS = 5;
 
 /** Whom a call is about. */
-export interface WantedPeople {
+interface WantedPeople {
   ids: Iterable<string>;
   emails?: Iterable<string>;
   /** Ids and emails that new people would take. */

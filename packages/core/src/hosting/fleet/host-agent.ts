@@ -4,6 +4,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import type { HostContext } from "../../platform/context.ts";
 import { storeLogLines } from "../deployments/store-log-lines.ts";
 import { LOCAL_HOST_CHANNEL } from "./channels.ts";
+import { CrashAlert } from "./crash-alert.ts";
 import { pruneReleases } from "./prune-releases.ts";
 import { processOf } from "./release-process.ts";
 
@@ -12,6 +13,8 @@ const STOP_GRACE_MS = 10_000;
 const RESTART_MAX_DELAY_MS = 30_000;
 /** An app that ran this long is not in a crash loop. */
 const STEADY_MS = 60_000;
+/** A first crash is over when it has run this long since. */
+const RECOVERED_MS = 5_000;
 
 interface Supervised {
   abort: AbortController;
@@ -157,17 +160,21 @@ export class HostAgent {
 
   #supervise(row: ReleaseRow): void {
     const abort = new AbortController();
-    const done = this.#keepRunning(row, abort.signal)
+    const alert = new CrashAlert(this.#ctx, row, { recoveredMs: RECOVERED_MS, steadyMs: STEADY_MS });
+    const before = this.#timer === null ? alert.takeUp() : Promise.resolve();
+    const done = before
+      .then(() => this.#keepRunning(row, alert, abort.signal))
       .catch((error: unknown) => {
         if (!abort.signal.aborted)
           this.#ctx.log.error({ err: error, releaseId: row.id }, "supervision of a release failed");
       })
+      .finally(() => alert.end(this.#stopped))
       .finally(() => this.#supervised.delete(row.id));
     this.#supervised.set(row.id, { abort, done });
   }
 
   /** Runs until the release is no longer live here: adopt or start, route, wait for its end, start again. */
-  async #keepRunning(row: ReleaseRow, signal: AbortSignal): Promise<void> {
+  async #keepRunning(row: ReleaseRow, alert: CrashAlert, signal: AbortSignal): Promise<void> {
     const { runtime } = this.#ctx;
     this.capture(row.id, row.deploymentId, row.component);
     let process = processOf(row);
@@ -179,24 +186,30 @@ export class HostAgent {
     let failures = 0;
     while (!signal.aborted) {
       const startedAt = performance.now();
+      let how = "The app could not be started again; it is tried further.";
       process ??= await this.#startAgain(row, signal);
       if (process) {
         await this.#routeRelease(row, { releaseId: row.id, port: process.port });
+        alert.healthy();
         const end = await runtime.waitForExit(row.id, process, signal);
         if (signal.aborted || end.running) return;
         await this.#routeRelease(row, null);
-        await this.#sayHowItEnded(row, end);
+        how = await this.#sayHowItEnded(row, end);
       }
       process = null;
-      failures = performance.now() - startedAt > STEADY_MS ? 0 : failures + 1;
-      if (!(await this.#isLive(row.id))) return;
+      const ranMs = performance.now() - startedAt;
+      failures = ranMs > STEADY_MS ? 0 : failures + 1;
+      if (signal.aborted || !(await this.#isLive(row.id))) return;
+      await alert.crashed(ranMs, how);
       await pause(Math.min(RESTART_MAX_DELAY_MS, 250 * 2 ** Math.min(failures, 10)), signal);
     }
   }
 
-  async #sayHowItEnded(row: ReleaseRow, end: Extract<ProcessState, { running: false }>): Promise<void> {
+  async #sayHowItEnded(row: ReleaseRow, end: Extract<ProcessState, { running: false }>): Promise<string> {
     const how = end.signal ? `by ${end.signal}` : `with code ${end.exitCode ?? "unknown"}`;
-    await this.#say(row, `The app ended ${how}; it is started again.`);
+    const line = `The app ended ${how}; it is started again.`;
+    await this.#say(row, line);
+    return line;
   }
 
   /** Null when it could not be started or was not healthy; the reason is in its log. */

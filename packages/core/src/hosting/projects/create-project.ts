@@ -3,7 +3,9 @@ import { projects, withTransaction } from "@quayside/db";
 import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
+import { publishEvents } from "../../webhooks/index.ts";
 import { findProjectById, recordOfRow } from "./find-projects.ts";
+import { projectEventData } from "./project-event-data.ts";
 import { storedRepo } from "./repo-credentials.ts";
 import { numberedSlug, slugify } from "./slugs.ts";
 
@@ -47,6 +49,9 @@ export async function createProject(ctx: Context, input: NewProject): Promise<Pr
     const project = await findProjectById(tx, organization.id, id);
     if (!project) throw new Error("The project that was just inserted is not there.");
     await recordAudit(tx, ctx, { action: "project.created", target: `project:${id}` });
+    await publishEvents(tx, ctx, { organizationId: organization.id, area: "organization" }, [
+      { type: "resource.created", data: projectEventData(project) },
+    ]);
     return recordOfRow(project, ctx.config);
   });
 }

@@ -4,8 +4,10 @@ import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import { publish } from "../../platform/broker.ts";
 import type { Context } from "../../platform/context.ts";
+import { publishEvents } from "../../webhooks/index.ts";
 import { recordEvent } from "../deployments/record-event.ts";
 import { LOCAL_HOST_CHANNEL } from "../fleet/channels.ts";
+import { projectEventData } from "./project-event-data.ts";
 
 /**
  * Soft-deletes a project: the row stays, its slug and host names are free again, waiting deployments are cancelled
@@ -15,9 +17,10 @@ export async function deleteProject(ctx: Context, input: { id: string }): Promis
   const { organization } = requireCaller(ctx, "write");
   const now = ctx.clock.now().toISOString();
   await withTransaction(ctx.db, async (tx) => {
-    const [project] = await tx.sql`
+    const [project] = await tx.sql<{ id: string; name: string; slug: string }[]>`
       UPDATE projects SET deleted_at = ${now}::timestamptz
-      WHERE id = ${input.id} AND organization_id = ${organization.id} AND deleted_at IS NULL RETURNING id`;
+      WHERE id = ${input.id} AND organization_id = ${organization.id} AND deleted_at IS NULL
+      RETURNING id, name, slug`;
     if (!project) throw new PlatformError("not_found", `No project has the id ${input.id}.`);
     await tx.sql`UPDATE apps SET deleted_at = ${now}::timestamptz WHERE project_id = ${input.id} AND deleted_at IS NULL`;
     await tx.sql`DELETE FROM app_domains WHERE app_id IN (SELECT id FROM apps WHERE project_id = ${input.id})`;
@@ -36,6 +39,9 @@ export async function deleteProject(ctx: Context, input: { id: string }): Promis
       WHERE state = 'live' AND app_id IN (SELECT id FROM apps WHERE project_id = ${input.id})`;
     await publish(tx, LOCAL_HOST_CHANNEL);
     await recordAudit(tx, ctx, { action: "project.deleted", target: `project:${input.id}` });
+    await publishEvents(tx, ctx, { organizationId: organization.id, area: "organization" }, [
+      { type: "resource.deleted", data: projectEventData(project) },
+    ]);
   });
   return { success: true };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type BuildConfig, PlatformError, type ProjectRecord } from "@quayside/contracts";
 import { projects, withTransaction } from "@quayside/db";
 import { and, eq, isNull } from "drizzle-orm";
@@ -5,8 +6,10 @@ import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { isUniqueViolation } from "../../platform/database-errors.ts";
+import { publishEvents } from "../../webhooks/index.ts";
 import { findProjectById, recordOfRow } from "./find-projects.ts";
-import { storedRepo } from "./repo-credentials.ts";
+import { projectEventData } from "./project-event-data.ts";
+import { fetchableRepo, type StoredRepo, storedRepo } from "./repo-credentials.ts";
 
 export interface ProjectChange {
   id: string;
@@ -28,22 +31,45 @@ export async function updateProject(ctx: Context, input: ProjectChange): Promise
   const changes = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   try {
     return await withTransaction(ctx.db, async (tx) => {
-      const [changed] = await tx.orm
+      const mine = and(eq(projects.id, id), eq(projects.organizationId, organization.id), isNull(projects.deletedAt));
+      const [before] = await tx.orm.select().from(projects).where(mine).for("no key update");
+      if (!before) throw new PlatformError("not_found", `No project has the id ${id}.`);
+      await tx.orm
         .update(projects)
         .set({ ...changes, ...source, updatedAt: ctx.clock.now() })
-        .where(and(eq(projects.id, id), eq(projects.organizationId, organization.id), isNull(projects.deletedAt)))
-        .returning({ id: projects.id });
-      const row = changed && (await findProjectById(tx, organization.id, id));
-      if (!row) throw new PlatformError("not_found", `No project has the id ${id}.`);
+        .where(eq(projects.id, id));
+      const row = await findProjectById(tx, organization.id, id);
+      if (!row) throw new Error("The project that was just changed is not there.");
       await recordAudit(tx, ctx, {
         action: "project.updated",
         target: `project:${id}`,
         details: { fields: [...Object.keys(changes), ...(source ? ["repo"] : [])] },
       });
+      const changed = changedFields(ctx, before, changes, source);
+      await publishEvents(
+        tx,
+        ctx,
+        { organizationId: organization.id, area: "organization" },
+        changed.length > 0 ? [{ type: "resource.updated", data: projectEventData(row, changed) }] : [],
+      );
       return recordOfRow(row, ctx.config);
     });
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new PlatformError("conflict", `The slug '${input.slug}' is in use by another project.`);
   }
+}
+
+/** The fields that have another value now; another credential of the repository counts as another `repo`. */
+function changedFields(
+  ctx: Context,
+  before: typeof projects.$inferSelect,
+  changes: Record<string, unknown>,
+  source: StoredRepo | undefined,
+): string[] {
+  const fields = Object.entries(changes).flatMap(([name, value]) =>
+    isDeepStrictEqual(value, before[name as keyof typeof before]) ? [] : [name],
+  );
+  const moved = source && fetchableRepo(ctx, before.id, source) !== fetchableRepo(ctx, before.id, before);
+  return moved ? [...fields, "repo"] : fields;
 }

@@ -21,6 +21,8 @@ export interface ClaimedEndpoint {
   /** The current secret first, then the previous one while it still signs. */
   secrets: string[];
   pace: number | null;
+  /** Nothing has been delivered since it last rested. */
+  rested: boolean;
 }
 
 /** The endpoint as it is at this moment; null when it is disabled, paused or gone. */
@@ -30,6 +32,7 @@ export async function readSendableEndpoint(ctx: Context, endpointId: string): Pr
     (Omit<ClaimedEndpoint, "secrets"> & { secret: Buffer; previousSecret: Buffer | null })[]
   >`
     SELECT id, organization_id AS "organizationId", url, pace, secret,
+      coalesce(paused_until > failing_since, false) AS rested,
       CASE WHEN previous_secret_until > ${now}::timestamptz THEN previous_secret END AS "previousSecret"
     FROM webhook_endpoints
     WHERE id = ${endpointId} AND status = 'enabled'
@@ -55,7 +58,7 @@ export async function claimDeliveries(
   const at = { now: now.toISOString(), lease: new Date(now.getTime() + leaseMs).toISOString() };
   return ctx.db.sql<ClaimedDelivery[]>`
     WITH due AS (
-      SELECT d.id FROM webhook_deliveries d
+      SELECT d.id, d.priority, d.next_attempt_at AS due_at FROM webhook_deliveries d
       WHERE d.endpoint_id = ${endpointId} AND d.status = 'pending' AND d.next_attempt_at <= ${at.now}::timestamptz
         AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'enabled')
       ORDER BY d.priority, d.next_attempt_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
@@ -65,14 +68,46 @@ export async function claimDeliveries(
           SELECT 1 FROM webhook_attempts a
           WHERE a.delivery_id = d.id AND a.attempt = d.attempts AND a.duration_ms IS NULL) THEN 1 ELSE 0 END
       FROM due WHERE d.id = due.id
-      RETURNING d.id, d.attempts, d.max_attempts, d.event_id, d.organization_id
+      RETURNING d.id, d.attempts, d.max_attempts, d.event_id, d.organization_id, due.priority, due.due_at
     ), attempted AS (
       INSERT INTO webhook_attempts (delivery_id, attempt, at)
       SELECT id, attempts, ${at.now}::timestamptz FROM claimed
     )
     SELECT c.id, c.attempts AS attempt, c.max_attempts AS "maxAttempts", e.id AS "eventId", e.type, e.data::text AS data,
       (extract(epoch FROM e.occurred_at) * 1000)::float8 AS "occurredAt", c.organization_id AS "organizationId"
-    FROM claimed c JOIN webhook_events e ON e.id = c.event_id`;
+    FROM claimed c JOIN webhook_events e ON e.id = c.event_id
+    ORDER BY c.priority, c.due_at, e.id`;
+}
+
+/** So long an endpoint rests at least, and at most, when it does not answer. */
+const REST_SECONDS = { least: 30, most: 900 };
+
+/**
+ * Nothing is sent to the endpoint before `until`, and when it hangs for as long as it has been failing already: each rest
+ * is about twice as long as the one before.
+ */
+export async function pauseEndpoint(
+  ctx: Context,
+  endpointId: string,
+  { hangs, until }: { hangs: boolean; until: Date },
+): Promise<void> {
+  const now = ctx.clock.now().toISOString();
+  await ctx.db.sql`
+    UPDATE webhook_endpoints SET paused_until = greatest(paused_until, ${until.toISOString()}::timestamptz,
+      CASE WHEN ${hangs} THEN ${now}::timestamptz + least(greatest(${now}::timestamptz - failing_since,
+        make_interval(secs => ${REST_SECONDS.least})), make_interval(secs => ${REST_SECONDS.most})) END)
+    WHERE id = ${endpointId}`;
+}
+
+/** Deliveries whose requests were cut off are due at once; their attempts came to nothing, and so do not count. */
+export async function cutOffDeliveries(ctx: Context, deliveries: readonly ClaimedDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  const ids = deliveries.map(({ id }) => id);
+  const attempts = deliveries.map(({ attempt }) => attempt);
+  await ctx.db.sql`
+    UPDATE webhook_deliveries d SET next_attempt_at = ${ctx.clock.now().toISOString()}::timestamptz
+    FROM unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)
+    WHERE d.id = g.id AND d.attempts = g.attempt AND d.status = 'pending'`;
 }
 
 /** Undoes the claim of deliveries that were not begun: due at once, as if never taken. */

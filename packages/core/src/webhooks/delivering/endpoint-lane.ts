@@ -1,16 +1,18 @@
 import type { SendOutcome } from "../sending/send-progress.ts";
 import { signDelivery } from "../sending/sign-delivery.ts";
+import { bodyOf, isAccepted, resultOf } from "./attempt-result.ts";
 import {
   type ClaimedDelivery,
   type ClaimedEndpoint,
   claimDeliveries,
+  cutOffDeliveries,
   giveBackDeliveries,
+  pauseEndpoint,
   readSendableEndpoint,
 } from "./claim-deliveries.ts";
 import { Pace } from "./pace.ts";
-import { type AttemptResult, recordAttempts } from "./record-attempts.ts";
-import { MAX_ATTEMPTS, retryDelay } from "./retry-delay.ts";
-import { wakeEndpointAt } from "./wake-endpoints.ts";
+import { ResultRecorder } from "./result-recorder.ts";
+import { wakeForNext } from "./wake-endpoints.ts";
 import type { WebhookPump } from "./webhook-pump.ts";
 
 /** A lease is this much longer than the longest request. */
@@ -20,35 +22,49 @@ const LEASE_MARGIN_MS = 2_000;
 const CLAIM = 100;
 const CLAIM_OF_THE_SLOW = 20;
 const LONGEST_NAP_MS = 1_000;
-/** Results that come in this time are stored together. */
-const GATHER_MS = 5;
 /** The endpoint is read anew this often: a changed URL or secret counts at the next send. */
 const REREAD_MS = 200;
-/** So many requests in a row without any answer, and the endpoint rests. */
-const HANGS_BEFORE_PAUSE = 20;
-const FIRST_PAUSE_MS = 30_000;
-const LONGEST_PAUSE_MS = 15 * 60_000;
-const FAULT_PAUSE_MS = 1_000;
+/** So many requests in a row without any answer, and the endpoint rests. After a rest the first one decides. */
+const HANGS_BEFORE_REST = 20;
+const LONGEST_REST_MS = 15 * 60_000;
 
 /** What is due to one endpoint, sent by this process until nothing is left. */
 export class EndpointLane {
   readonly #pump: WebhookPump;
   readonly #endpointId: string;
   readonly #finished = Promise.withResolvers<void>();
+  readonly #recorder: ResultRecorder;
   #woken = false;
+  /** The last claim may have left something that is due. */
+  #more = true;
+  /** When retries of this lane are due, in no order. */
+  #retries: number[] = [];
   #queue: ClaimedDelivery[] = [];
   #leasedUntil = 0;
+  #cutOff: ClaimedDelivery[] = [];
   #inFlight = 0;
   #hangs = 0;
-  #pauses = 0;
+  /** Nothing has been answered since a rest. */
+  #probing = false;
+  /** The receiver asked to be left alone until then. */
+  #askedUntil = 0;
   #pace: Pace | null = null;
-  #results: AttemptResult[] = [];
-  #recording: Promise<void> = Promise.resolve();
+  #storedPace: number | null = null;
+  #endpoint: ClaimedEndpoint | null = null;
+  #readAt = 0;
   #change = Promise.withResolvers<void>();
 
   constructor(pump: WebhookPump, endpointId: string) {
     this.#pump = pump;
     this.#endpointId = endpointId;
+    this.#recorder = new ResultRecorder(pump.ctx, endpointId, {
+      isEnding: () => pump.stopping,
+      onStored: (results) => {
+        this.#retries.push(...results.flatMap(({ nextAttemptAt }) => (nextAttemptAt ? [nextAttemptAt.getTime()] : [])));
+        this.#signal();
+        return pump.onStep("recorded");
+      },
+    });
   }
 
   get woken(): boolean {
@@ -64,57 +80,83 @@ export class EndpointLane {
     this.#signal();
   }
 
-  async run(): Promise<void> {
+  /** Never rejects. False when it broke off, so that it should be tried again. */
+  async run(): Promise<boolean> {
     try {
       await this.#drain();
+      return true;
     } catch (error) {
-      const { log } = this.#pump.ctx;
-      log.error(
-        { err: error, endpointId: this.#endpointId },
-        "deliveries of an endpoint stopped; they are tried again",
-      );
-      await this.#scheduleAt(this.#nowMs() + FAULT_PAUSE_MS).catch(() => {});
+      const fields = { err: error, endpointId: this.#endpointId };
+      this.#pump.ctx.log.error(fields, "deliveries of an endpoint stopped; they are tried again");
+      return false;
     } finally {
       await this.#settle();
+      // Where this fails too, the leases run out.
+      await this.#giveBack().catch(() => {});
       this.#finished.resolve();
     }
   }
 
   async #drain(): Promise<void> {
-    let endpoint: ClaimedEndpoint | null = null;
-    let readAt = 0;
     while (!this.#pump.stopping) {
-      if (!endpoint || this.#nowMs() - readAt >= REREAD_MS) {
-        endpoint = await readSendableEndpoint(this.#pump.ctx, this.#endpointId);
-        readAt = this.#nowMs();
-      }
-      if (!endpoint) break;
-      this.#pace ??= new Pace(endpoint.pace, this.#nowMs());
-      if (this.#queue.length === 0) await this.#refill();
-      if (this.#queue.length > 0) {
-        await this.#sendSome(endpoint);
-        if (await this.#rest()) break;
+      if (await this.#rest()) break;
+      if (this.#queue.length === 0 && !this.#mayBeDue()) {
+        if (this.#isIdle) break;
+        await this.#changed();
         continue;
       }
-      if (this.#woken) continue;
-      if (this.#inFlight === 0) break;
-      // What fails meanwhile is due later; what is new wakes the lane.
-      await this.#change.promise;
+      const endpoint = await this.#readEndpoint();
+      if (!endpoint) break;
+      if (this.#queue.length === 0) await this.#refill();
+      if (this.#queue.length > 0) await this.#sendSome(endpoint);
     }
     await this.#giveBack();
     await this.#settle();
-    if (!this.#pump.stopping) await this.#scheduleNext();
+    await this.#rest();
+    await cutOffDeliveries(this.#pump.ctx, this.#cutOff);
+    const nextAt = await wakeForNext(this.#pump.ctx, this.#endpointId, this.#pace?.perSecond);
+    if (nextAt !== null) this.#pump.wakeIn(this.#endpointId, nextAt - this.#nowMs());
+  }
+
+  /** As it was less than `REREAD_MS` ago; null when nothing may be sent to it. */
+  async #readEndpoint(): Promise<ClaimedEndpoint | null> {
+    if (this.#endpoint && this.#nowMs() - this.#readAt < REREAD_MS) return this.#endpoint;
+    this.#readAt = this.#nowMs();
+    this.#endpoint = await readSendableEndpoint(this.#pump.ctx, this.#endpointId);
+    if (!this.#endpoint) return null;
+    if (!this.#pace) this.#probing = this.#endpoint.rested;
+    // Set from outside, or learnt by another process.
+    if (!this.#pace || this.#endpoint.pace !== this.#storedPace) {
+      this.#pace = new Pace(this.#endpoint.pace, this.#nowMs());
+      this.#storedPace = this.#endpoint.pace;
+    }
+    return this.#endpoint;
+  }
+
+  #mayBeDue(): boolean {
+    return this.#woken || this.#more || this.#nextRetryAt() <= this.#nowMs();
+  }
+
+  #nextRetryAt(): number {
+    return this.#retries.reduce((next, at) => Math.min(next, at), Number.POSITIVE_INFINITY);
+  }
+
+  get #isIdle(): boolean {
+    return this.#inFlight === 0 && this.#recorder.isIdle;
   }
 
   /** Claims more than can be sent at once where that goes fast, so that a claim serves many deliveries. */
   async #refill(): Promise<void> {
-    this.#woken = false;
     const { ctx } = this.#pump;
+    const nowMs = this.#nowMs();
+    this.#woken = false;
+    this.#retries = this.#retries.filter((at) => at > nowMs);
     const leaseMs = ctx.config.WEBHOOK_TIMEOUT_MS + LEASE_SLACK_MS;
-    const available = this.#pace?.available(this.#nowMs()) ?? 0;
-    const limit = Math.min(this.#hangs > 0 ? CLAIM_OF_THE_SLOW : CLAIM, Math.max(1, available));
-    this.#leasedUntil = this.#nowMs() + leaseMs;
+    const perSecond = this.#pace?.perSecond ?? CLAIM;
+    const limit = Math.ceil(Math.min(this.#hangs > 0 || this.#probing ? CLAIM_OF_THE_SLOW : CLAIM, perSecond));
+    this.#leasedUntil = nowMs + leaseMs;
     this.#queue = await claimDeliveries(ctx, this.#endpointId, limit, leaseMs);
+    this.#more = this.#queue.length === limit;
     if (this.#queue.length > 0) await this.#pump.onStep("claimed");
   }
 
@@ -127,10 +169,11 @@ export class EndpointLane {
     }
     const available = this.#pace?.available(this.#nowMs()) ?? 0;
     if (available < 1) {
-      await pause(Math.min(this.#pace?.waitMs(this.#nowMs()) ?? 0, LONGEST_NAP_MS));
+      await this.#changed(this.#pace?.waitMs(this.#nowMs()));
       return;
     }
-    const room = Math.min(this.#pump.room(endpoint.organizationId, this.#inFlight), available);
+    const ofEndpoint = this.#pump.room(endpoint.organizationId, this.#inFlight);
+    const room = Math.min(ofEndpoint, available, this.#probing ? 1 - this.#inFlight : Number.POSITIVE_INFINITY);
     if (room < 1) {
       await Promise.race([this.#change.promise, this.#pump.roomFreed]);
       return;
@@ -143,25 +186,31 @@ export class EndpointLane {
   /** What was claimed and not begun is due again at once. */
   async #giveBack(): Promise<void> {
     const queue = this.#queue;
+    if (queue.length === 0) return;
     this.#queue = [];
+    this.#more = true;
     await giveBackDeliveries(this.#pump.ctx, queue);
   }
 
   async #attempt(endpoint: ClaimedEndpoint, delivery: ClaimedDelivery): Promise<void> {
+    const { ctx, sender, signal, onStep } = this.#pump;
     this.#inFlight += 1;
     this.#pump.enter(endpoint.organizationId);
     try {
       const body = bodyOf(delivery);
-      const timestamp = this.#pump.ctx.clock.now();
+      const timestamp = ctx.clock.now();
       const headers = signDelivery({ id: delivery.eventId, timestamp, body, secrets: endpoint.secrets });
-      const outcome = await this.#pump.sender.send({ url: endpoint.url, headers, body, signal: this.#pump.signal });
-      await this.#pump.onStep("sent");
-      this.#learn(outcome);
-      // A request that was cut off because the process ends is as if it had never been; its lease runs out.
-      if (outcome.error?.class !== "aborted")
-        this.#record(resultOf(delivery, outcome, this.#retryAt(delivery, outcome)));
+      const outcome = await sender.send({ url: endpoint.url, headers, body, signal });
+      await onStep("sent");
+      // A request that was cut off because the process ends is as if it had never been.
+      if (outcome.error?.class === "aborted") this.#cutOff.push(delivery);
+      else {
+        this.#learn(outcome);
+        const times = { nowMs: this.#nowMs(), retryBaseMs: ctx.config.WEBHOOK_RETRY_BASE_MS };
+        this.#recorder.add(resultOf(delivery, outcome, times));
+      }
     } catch (error) {
-      this.#pump.ctx.log.error({ err: error, deliveryId: delivery.id }, "an attempt broke off; its lease runs out");
+      ctx.log.error({ err: error, deliveryId: delivery.id }, "an attempt broke off; its lease runs out");
     } finally {
       this.#inFlight -= 1;
       this.#pump.leave(endpoint.organizationId);
@@ -171,66 +220,44 @@ export class EndpointLane {
 
   #learn(outcome: SendOutcome): void {
     const nowMs = this.#nowMs();
-    const { statusCode } = outcome;
-    if (statusCode === 429 || statusCode === 503) this.#pace?.refused(nowMs);
-    else if (statusCode !== null && statusCode < 300) this.#pace?.accepted(nowMs);
-    this.#hangs = statusCode === null ? this.#hangs + 1 : 0;
-    if (statusCode !== null) this.#pauses = 0;
-  }
-
-  #retryAt(delivery: ClaimedDelivery, outcome: SendOutcome): Date | null {
-    if (isSuccess(outcome) || delivery.attempt >= delivery.maxAttempts) return null;
-    // Attempts that broke off, and those before a resend, raised the maximum; they do not count.
-    const failures = delivery.attempt - (delivery.maxAttempts - MAX_ATTEMPTS);
-    const delay = retryDelay(failures, this.#pump.ctx.config.WEBHOOK_RETRY_BASE_MS, outcome.retryAfterMs);
-    return new Date(this.#nowMs() + delay);
-  }
-
-  #record(result: AttemptResult): void {
-    this.#results.push(result);
-    if (this.#results.length > 1) return;
-    this.#recording = this.#recording.then(async () => {
-      await pause(GATHER_MS);
-      const results = this.#results;
-      this.#results = [];
-      await recordAttempts(this.#pump.ctx, this.#endpointId, results);
-      await this.#pump.onStep("recorded");
-    });
-    this.#recording.catch(() => {});
-  }
-
-  /** True when the endpoint does not answer at all and is left alone for a while; what waits keeps its attempts. */
-  async #rest(): Promise<boolean> {
-    if (this.#hangs < HANGS_BEFORE_PAUSE) return false;
-    const ms = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
-    this.#pauses += 1;
+    if (outcome.error) {
+      this.#hangs += 1;
+      return;
+    }
     this.#hangs = 0;
-    const until = new Date(this.#nowMs() + ms);
-    await this.#pump.ctx.db.sql`
-      UPDATE webhook_endpoints SET paused_until = ${until.toISOString()}::timestamptz WHERE id = ${this.#endpointId}`;
+    this.#probing = false;
+    if (outcome.statusCode === 429 || outcome.statusCode === 503) {
+      this.#pace?.refused(nowMs);
+      const restMs = Math.min(outcome.retryAfterMs ?? 0, LONGEST_REST_MS);
+      this.#askedUntil = Math.max(this.#askedUntil, nowMs + restMs);
+    } else if (isAccepted(outcome)) this.#pace?.accepted(nowMs);
+  }
+
+  /**
+   * True when the endpoint does not answer at all, or asked to be left alone, and is so for a while; what waits keeps
+   * its attempts.
+   */
+  async #rest(): Promise<boolean> {
+    const hangs = this.#hangs >= (this.#probing ? 1 : HANGS_BEFORE_REST);
+    if (!hangs && this.#askedUntil <= this.#nowMs()) return false;
+    await pauseEndpoint(this.#pump.ctx, this.#endpointId, { hangs, until: new Date(this.#askedUntil) });
+    this.#hangs = 0;
     return true;
   }
 
   /** Waits for what is under way and stored. */
   async #settle(): Promise<void> {
     while (this.#inFlight > 0) await this.#change.promise;
-    await this.#recording;
+    await this.#recorder.settled();
   }
 
-  /** Has a worker come back when the next attempt is due, and remembers the pace for it. */
-  async #scheduleNext(): Promise<void> {
-    const { db } = this.#pump.ctx;
-    const pace = this.#pace?.perSecond ?? null;
-    const [next] = await db.sql<{ at: number | null }[]>`
-      WITH learnt AS (UPDATE webhook_endpoints SET pace = ${pace} WHERE id = ${this.#endpointId} AND pace IS DISTINCT FROM ${pace})
-      SELECT (extract(epoch FROM greatest(min(d.next_attempt_at), max(w.paused_until))) * 1000)::float8 AS at
-      FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-      WHERE d.endpoint_id = ${this.#endpointId} AND d.status = 'pending' AND w.status = 'enabled'`;
-    if (next?.at != null) await this.#scheduleAt(next.at);
-  }
-
-  #scheduleAt(ms: number): Promise<void> {
-    return wakeEndpointAt(this.#pump.ctx.db, this.#endpointId, new Date(ms));
+  /** Waits until something has happened or a retry is due, at most `limitMs`. */
+  async #changed(limitMs = LONGEST_NAP_MS): Promise<void> {
+    const untilRetry = this.#nextRetryAt() - this.#nowMs();
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, Math.max(1, Math.min(untilRetry, limitMs)));
+    await Promise.race([this.#change.promise, over]);
+    clearTimeout(timer);
   }
 
   #nowMs(): number {
@@ -242,38 +269,4 @@ export class EndpointLane {
     this.#change = Promise.withResolvers<void>();
     change.resolve();
   }
-}
-
-/** The same bytes in every attempt; the id is the event's. */
-function bodyOf(delivery: ClaimedDelivery): Buffer {
-  const { eventId: id, type, organizationId } = delivery;
-  const head = JSON.stringify({ id, type, createdAt: new Date(delivery.occurredAt).toISOString(), organizationId });
-  return Buffer.from(`${head.slice(0, -1)},"data":${delivery.data}}`);
-}
-
-function isSuccess({ statusCode }: SendOutcome): boolean {
-  return statusCode !== null && statusCode >= 200 && statusCode < 300;
-}
-
-function resultOf(delivery: ClaimedDelivery, outcome: SendOutcome, nextAttemptAt: Date | null): AttemptResult {
-  const { statusCode, durationMs, error, responseBody, truncated, address, timings } = outcome;
-  const ended = isSuccess(outcome) ? "delivered" : nextAttemptAt ? "retry" : "failed";
-  return {
-    deliveryId: delivery.id,
-    attempt: delivery.attempt,
-    outcome: ended,
-    nextAttemptAt,
-    statusCode,
-    durationMs,
-    errorClass: error?.class ?? null,
-    error: error?.message ?? (isSuccess(outcome) ? null : `The receiver answered ${statusCode}.`),
-    responseBody,
-    truncated,
-    address,
-    timings,
-  };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

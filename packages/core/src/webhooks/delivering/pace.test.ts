@@ -94,3 +94,22 @@ test("no pace falls below one a second, and the wait for the next one is told", 
   expect(wait).toBeGreaterThan(0);
   expect(pace.available(19_100 + wait)).toBeGreaterThanOrEqual(1);
 });
+
+test("a receiver that refused everything for a while soon has its old pace", () => {
+  const pace = new Pace(null, 0);
+  let nowMs = 0;
+  for (; nowMs < 30_000; nowMs += 100) pace.refused(nowMs);
+  expect(pace.perSecond).toBe(1);
+  for (; nowMs < 100_000 && (pace.perSecond ?? 0) < 100; nowMs += 10) {
+    while (pace.available(nowMs) >= 1) pace.sent(pace.available(nowMs));
+  }
+  expect(nowMs).toBeLessThan(90_000);
+});
+
+test("a pace that is not used to the full does not grow", () => {
+  const pace = new Pace(10, 0);
+  for (let nowMs = 0; nowMs < 3_600_000; nowMs += 1_000) {
+    if (pace.available(nowMs) >= 1) pace.sent(1);
+  }
+  expect(pace.perSecond).toBeLessThan(20);
+});

@@ -5,6 +5,7 @@ import { disableEndpoint } from "../disable-endpoint.ts";
 
 /** Nothing but failures for this long disables an endpoint. */
 const GIVE_UP_AFTER_DAYS = 5;
+const GONE = 410;
 
 export interface AttemptResult {
   deliveryId: string;
@@ -23,8 +24,9 @@ export interface AttemptResult {
 }
 
 /**
- * Stores how attempts ended, a statement for all of them. An attempt whose lease has run out, so that another one was
- * begun, changes nothing of its delivery. A 410, or five days of nothing but failures, disables the endpoint.
+ * Stores how attempts ended, a statement for all of them; harmless to run twice. An attempt whose lease has run out, so
+ * that another one was begun, changes nothing of its delivery. A 410, or five days of nothing but failures, disables the
+ * endpoint.
  */
 export async function recordAttempts(
   ctx: Context,
@@ -32,32 +34,42 @@ export async function recordAttempts(
   results: readonly AttemptResult[],
 ): Promise<void> {
   if (results.length === 0) return;
-  const now = ctx.clock.now();
+  const failing = await storeResults(ctx.db, endpointId, results, ctx.clock.now());
+  // In a transaction of its own: whoever disables an endpoint locks it before its deliveries, and would meet us midway.
+  if (results.some(({ statusCode }) => statusCode === GONE)) {
+    await withTransaction(ctx.db, (tx) => disableEndpoint(tx, ctx, endpointId, "The receiver answered 410 Gone."));
+  } else if (!results.some(({ outcome }) => outcome === "delivered")) {
+    await noteFailing(ctx, endpointId);
+  } else if (failing) {
+    await ctx.db.sql`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${endpointId}`;
+  }
+}
+
+/** Disables the endpoint when it has been failing for long enough. */
+async function noteFailing(ctx: Context, endpointId: string): Promise<void> {
+  const now = ctx.clock.now().toISOString();
   await withTransaction(ctx.db, async (tx) => {
-    await storeResults(tx, results, now);
-    if (results.some(({ outcome }) => outcome === "delivered")) {
-      await tx.sql`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${endpointId} AND failing_since IS NOT NULL`;
-      return;
-    }
-    if (results.some(({ statusCode }) => statusCode === 410)) {
-      await disableEndpoint(tx, ctx, endpointId, "The receiver answered 410 Gone.");
-      return;
-    }
     const [endpoint] = await tx.sql<{ longEnough: boolean }[]>`
-      UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ${now.toISOString()}::timestamptz)
+      UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ${now}::timestamptz)
       WHERE id = ${endpointId} AND status = 'enabled'
-      RETURNING failing_since <= ${now.toISOString()}::timestamptz - make_interval(days => ${GIVE_UP_AFTER_DAYS})
-        AS "longEnough"`;
-    if (endpoint?.longEnough) {
-      await disableEndpoint(tx, ctx, endpointId, `Nothing could be delivered for ${GIVE_UP_AFTER_DAYS} days.`);
-    }
+      RETURNING failing_since <= ${now}::timestamptz - make_interval(days => ${GIVE_UP_AFTER_DAYS}) AS "longEnough"`;
+    if (!endpoint?.longEnough) return;
+    await disableEndpoint(tx, ctx, endpointId, `Nothing could be delivered for ${GIVE_UP_AFTER_DAYS} days.`);
   });
 }
 
-async function storeResults(tx: Database, results: readonly AttemptResult[], now: Date): Promise<void> {
-  await tx.sql`
-    WITH results AS (
-      SELECT * FROM jsonb_to_recordset(${JSON.stringify(results)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
+/** Gives whether the endpoint was failing before. */
+async function storeResults(
+  db: Database,
+  endpointId: string,
+  results: readonly AttemptResult[],
+  now: Date,
+): Promise<boolean> {
+  // In the order of ids, so that two processes cannot wait for each other's rows.
+  const ordered = results.toSorted((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1));
+  const rows = await db.sql<{ failing: boolean }[]>`
+    WITH results AS MATERIALIZED (
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(ordered)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
         outcome text, "nextAttemptAt" timestamptz, "statusCode" int, "durationMs" float8, "errorClass" text, error text,
         "responseBody" text, truncated boolean, address text, timings jsonb)
     ), attempts AS (
@@ -70,5 +82,7 @@ async function storeResults(tx: Database, results: readonly AttemptResult[], now
       status = CASE r.outcome WHEN 'retry' THEN 'pending' ELSE r.outcome END,
       next_attempt_at = r."nextAttemptAt",
       finished_at = CASE r.outcome WHEN 'retry' THEN NULL ELSE ${now.toISOString()}::timestamptz END
-    FROM results r WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt`;
+    FROM results r WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt
+    RETURNING EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} AND failing_since IS NOT NULL) AS failing`;
+  return rows.some(({ failing }) => failing);
 }

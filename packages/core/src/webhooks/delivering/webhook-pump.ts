@@ -5,6 +5,9 @@ import { EndpointLane } from "./endpoint-lane.ts";
 const ENDPOINT_LIMIT = 20;
 const ORGANIZATION_LIMIT = 60;
 const PROCESS_LIMIT = 300;
+const FIRST_FAULT_PAUSE_MS = 1_000;
+const LONGEST_FAULT_PAUSE_MS = 60_000;
+const LONGEST_TIMER_MS = 60_000;
 
 /** Steps at which tests let a worker die. */
 export type DeliveryStep = "claimed" | "sent" | "recorded";
@@ -24,6 +27,9 @@ export class WebhookPump {
   readonly sender: WebhookSender;
   readonly onStep: (step: DeliveryStep) => Promise<void>;
   readonly #lanes = new Map<string, EndpointLane>();
+  /** How often in a row the lane of an endpoint broke off. */
+  readonly #faults = new Map<string, number>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #byOrganization = new Map<string, number>();
   readonly #abort = new AbortController();
   #inFlight = 0;
@@ -46,17 +52,41 @@ export class WebhookPump {
     }
     const lane = new EndpointLane(this, endpointId);
     this.#lanes.set(endpointId, lane);
-    void lane.run().finally(() => {
+    void lane.run().then((complete) => {
       this.#lanes.delete(endpointId);
-      // Woken between its last look and its end.
-      if (lane.woken) this.wake(endpointId);
+      if (!complete) this.#wakeAfterFault(endpointId);
+      else {
+        this.#faults.delete(endpointId);
+        // Woken between its last look and its end.
+        if (lane.woken) this.wake(endpointId);
+      }
     });
+  }
+
+  /** From memory: what broke the lane may well be that the database, and with it the job queue, is away. */
+  #wakeAfterFault(endpointId: string): void {
+    const faults = (this.#faults.get(endpointId) ?? 0) + 1;
+    this.#faults.set(endpointId, faults);
+    this.wakeIn(endpointId, Math.min(FIRST_FAULT_PAUSE_MS * 2 ** (faults - 1), LONGEST_FAULT_PAUSE_MS));
+  }
+
+  /** Wakes more exactly than the job queue, which looks every two seconds for what has become due. At most a minute. */
+  wakeIn(endpointId: string, delayMs: number): void {
+    if (this.#stopping || delayMs > LONGEST_TIMER_MS) return;
+    clearTimeout(this.#timers.get(endpointId));
+    const timer = setTimeout(() => {
+      this.#timers.delete(endpointId);
+      this.wake(endpointId);
+    }, delayMs);
+    this.#timers.set(endpointId, timer.unref());
   }
 
   /** Nothing new is sent; what is under way gets `graceMs` to end and is then cut off. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     const timer = setTimeout(() => this.#abort.abort(), graceMs);
+    for (const retry of this.#timers.values()) clearTimeout(retry);
+    for (const lane of this.#lanes.values()) lane.wake();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.done));
     clearTimeout(timer);
   }

@@ -21,7 +21,7 @@ export async function openSocket(
 ): Promise<Socket> {
   const sinceLookup = progress.enter("dns");
   const addresses = await resolver.resolve(target.hostname, signal);
-  progress.timings.dnsMs = sinceLookup();
+  progress.timings.dnsMs = isIP(target.hostname) === 0 ? sinceLookup() : 0;
   const sinceConnect = progress.enter("connect");
   const socket = await connectTo(addresses, target, signal);
   progress.timings.connectMs = sinceConnect();

@@ -50,7 +50,6 @@ const BROKEN_CONNECTION = new Set([
   "ENETDOWN",
   "UND_ERR_SOCKET",
   "HPE_INVALID_EOF_STATE",
-  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
 ]);
 
 /** An error of the HTTP exchange as a failure; those that have a class keep it. */

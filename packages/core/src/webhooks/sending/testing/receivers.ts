@@ -1,6 +1,8 @@
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+// Loaded here, it takes nothing of the first test's short deadline.
+import "../receiver-connection.ts";
 import type { SendOutcome } from "../send-progress.ts";
 import { WebhookSender, type WebhookSenderOptions } from "../webhook-sender.ts";
 
@@ -9,13 +11,14 @@ export interface Receiver {
   port: number;
   /** All that ever connected, in order. */
   sockets: Socket[];
-  /** Resolves when a socket was closed by the other side or by us. */
-  closed: (socket: number) => Promise<void>;
+  /** Resolves when the socket of this place in the order is closed; a socket that is not read does not notice. */
+  closed: (index: number) => Promise<void>;
 }
 
 /** A server on a port of its own that answers as the test says; it is gone when the test is. */
 export function receiverOf(listener: RequestListener): Promise<Receiver> {
-  return receiving(createHttpServer(listener), "http");
+  // It keeps idle connections for ever, so that what closes them is the sender.
+  return receiving(createHttpServer({ keepAliveTimeout: 0 }, listener), "http");
 }
 
 /** A server that gets bare sockets, to misbehave on them. */
@@ -37,7 +40,11 @@ export async function receiving(server: Server, scheme: "http" | "https"): Promi
     await new Promise((resolve) => server.close(resolve));
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `${scheme}://127.0.0.1:${port}/hook`, port, sockets, closed: async (index) => ends[index] };
+  const closed = async (index: number) => {
+    sockets[index]?.resume();
+    await ends[index];
+  };
+  return { url: `${scheme}://127.0.0.1:${port}/hook`, port, sockets, closed };
 }
 
 /** A sender that may reach the test's own servers, closed when the test is done. */
