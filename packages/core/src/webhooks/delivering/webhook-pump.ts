@@ -74,10 +74,13 @@ export class WebhookPump {
   wakeIn(endpointId: string, delayMs: number): void {
     if (this.#stopping || delayMs > LONGEST_TIMER_MS) return;
     clearTimeout(this.#timers.get(endpointId));
-    const timer = setTimeout(() => {
-      this.#timers.delete(endpointId);
-      this.wake(endpointId);
-    }, delayMs);
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(endpointId);
+        this.wake(endpointId);
+      },
+      Math.max(0, delayMs),
+    );
     this.#timers.set(endpointId, timer.unref());
   }
 
