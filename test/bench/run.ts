@@ -14,6 +14,7 @@ import { peopleList } from "./benchmarks/people-list.ts";
 import { projectRead } from "./benchmarks/project-read.ts";
 import { start } from "./benchmarks/start.ts";
 import { usageIngest } from "./benchmarks/usage-ingest.ts";
+import { webhookDelay, webhookLimit, webhookNeighbour, webhookThroughput } from "./benchmarks/webhooks.ts";
 import { Bench, type Benchmark } from "./support/bench.ts";
 import { asJson, type Figure, renderTable } from "./support/figures.ts";
 
@@ -29,6 +30,10 @@ const BENCHMARKS: readonly Benchmark[] = [
   usageIngest,
   peopleBulk,
   peopleList,
+  webhookDelay,
+  webhookThroughput,
+  webhookNeighbour,
+  webhookLimit,
   memoryAfterLoad,
 ];
 

@@ -5,6 +5,13 @@ import { startTestQuayside, type TestQuayside } from "../support/quayside.ts";
 import { connectTo } from "../support/sql.ts";
 import { until } from "../support/until.ts";
 import {
+  attemptsOf,
+  deliveriesOf,
+  type Subscriber,
+  signUpSubscriber,
+  untilDeliveries,
+} from "../support/webhook-deliveries.ts";
+import {
   type Answer,
   accept,
   openReceiver,
@@ -12,7 +19,6 @@ import {
   type Receiver,
   timesById,
 } from "../support/webhook-receiver.ts";
-import { attemptsOf, deliveriesOf, type Subscriber, signUpSubscriber, untilDeliveries } from "../support/webhooks.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const RETRY_BASE_MS = 50;

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { startTestQuayside, type TestQuayside } from "../support/quayside.ts";
 import { connectTo } from "../support/sql.ts";
 import { until } from "../support/until.ts";
-import { type Answer, accept, hang, openReceiver, type Receiver, timesById } from "../support/webhook-receiver.ts";
 import {
   attemptsOf,
   deliveriesOf,
@@ -10,7 +9,8 @@ import {
   signUpSubscriber,
   sweep,
   untilDeliveries,
-} from "../support/webhooks.ts";
+} from "../support/webhook-deliveries.ts";
+import { type Answer, accept, hang, openReceiver, type Receiver, timesById } from "../support/webhook-receiver.ts";
 
 const TIMEOUT_MS = 500;
 

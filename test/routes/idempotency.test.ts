@@ -52,7 +52,7 @@ describe("a request with an Idempotency-Key", () => {
       reply,
       409,
       "idempotency_key_reused",
-      "This Idempotency-Key was used with another body; use a new key.",
+      "This Idempotency-Key was used for another request: another body, or another id in the path. Use a new key.",
     );
     expect(await countNamed("Body two")).toBe(0);
   });

@@ -74,9 +74,9 @@ describe("the limit of a list", () => {
   });
 
   test.each([
-    ["limit=0", /Too small/],
-    ["limit=201", /Too big/],
-    ["limit=-1", /Too small/],
+    ["limit=0", /must be at least 1/],
+    ["limit=201", /must be at most 200/],
+    ["limit=-1", /must be at least 1/],
     ["limit=1.5", "'limit' is not valid: must be a whole number such as 20, not '1.5'"],
     ["limit=ten", "'limit' is not valid: must be a number such as 20, not 'ten'"],
     ["limit=", "'limit' is not valid: must be a number such as 20, not ''"],

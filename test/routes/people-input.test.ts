@@ -98,8 +98,8 @@ describe("the fields of a person are taken", () => {
 
 describe("the fields of a person are refused, and nothing is stored:", () => {
   test.each([
-    ["a name of 501 characters", { name: "n".repeat(501) }, /'name' is not valid: Too big/],
-    ["a name of a megabyte", { name: "n".repeat(1_000_000) }, /'name' is not valid: Too big/],
+    ["a name of 501 characters", { name: "n".repeat(501) }, /'name' is not valid: must have at most 500 characters/],
+    ["a name of a megabyte", { name: "n".repeat(1_000_000) }, /'name' is not valid: must have at most 500 characters/],
     ["an empty name", { name: "" }, /'name' is not valid/],
     ["a name of blanks", { name: " \t\u00a0\u3000\n" }, "'name' is not valid: must not be blank"],
     ["a name that is null", { name: null }, /'name' is not valid/],

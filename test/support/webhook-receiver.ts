@@ -27,6 +27,8 @@ export interface Receiver {
   answer: Answer;
   /** Requests that wait for an answer. */
   readonly open: number;
+  /** Answers them all. */
+  release(reply: Reply): void;
   /** Closes the port and breaks what is open; `start` opens the same port again. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -74,6 +76,9 @@ export async function openReceiver(answer: Answer = accept): Promise<Receiver> {
     answer,
     get open() {
       return waiting.size;
+    },
+    release({ status, headers, body }) {
+      for (const response of waiting) response.writeHead(status, headers).end(body);
     },
     stop,
     start: listen,

@@ -109,6 +109,19 @@ CREATE TABLE person_merges (
 );
 CREATE INDEX person_merges_survivor_id_idx ON person_merges (organization_id, survivor_id, created_at DESC);
 
+-- Emails that were lost in merges, in lower case: who is named by such an email is the survivor. The newest merge of a
+-- survivor is undone first, so one row is enough of an email that several merges brought: that of the first.
+CREATE TABLE person_email_aliases (
+  organization_id uuid NOT NULL,
+  email text NOT NULL,
+  person_id uuid NOT NULL,
+  -- The merge into this person that brought the email, be it the merged person's own or an alias of theirs.
+  merge_id uuid NOT NULL,
+  PRIMARY KEY (organization_id, email, person_id),
+  FOREIGN KEY (organization_id, person_id) REFERENCES people (organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX person_email_aliases_person_id_idx ON person_email_aliases (organization_id, person_id);
+
 -- Pairs that somebody looked at and found to be two people; the smaller id first.
 CREATE TABLE duplicate_dismissals (
   organization_id uuid NOT NULL,

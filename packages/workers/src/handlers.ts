@@ -3,6 +3,8 @@ import {
   type Context,
   type HostAgent,
   type HostContext,
+  pruneActivity,
+  pruneDeletedWebhooks,
   pruneExpired,
   pruneLogs,
   pruneUsage,
@@ -25,7 +27,11 @@ export function commonHandlers(ctx: Context): Handlers {
     "identity.prune_usage": async () => void (await pruneUsage(ctx)),
     "identity.refresh_entitlement": (payload) => refreshEntitlement(ctx, payload),
     "platform.prune_expired": () => pruneExpired(ctx),
-    "webhooks.prune": async (_payload, { stopping }) => void (await pruneWebhooks(ctx, stopping)),
+    "webhooks.prune": async (_payload, { stopping }) => {
+      await pruneWebhooks(ctx, stopping);
+      await pruneActivity(ctx, stopping);
+      await pruneDeletedWebhooks(ctx, stopping);
+    },
     "webhooks.sweep": async () => void (await sweepDeliveries(ctx)),
   };
 }

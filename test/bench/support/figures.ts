@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-export type Unit = "ms" | "MB" | "req/s" | "readers" | "requests" | "lines/s";
+export type Unit = "ms" | "MB" | "req/s" | "readers" | "requests" | "lines/s" | "%";
 
 export interface Figure {
   figure: string;

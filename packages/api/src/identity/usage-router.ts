@@ -24,7 +24,7 @@ export const usageRouter = router({
           503: "The gateway secret is not set",
         },
       },
-      rest: { ...rest, maxBodyBytes: MAX_INGEST_BYTES },
+      rest: { ...rest, maxBodyBytes: MAX_INGEST_BYTES, ownIdempotency: true },
     })
     .input(ingestUsageInput)
     .output(ingestUsageOutput)

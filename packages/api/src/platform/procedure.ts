@@ -2,6 +2,7 @@ import { areaOfPath, ERROR_KINDS, PlatformError, type ProcedureMeta } from "@qua
 import { initTRPC, TRPCError } from "@trpc/server";
 import { admit } from "./authenticate.ts";
 import { toPublicError } from "./errors.ts";
+import { refusePrototypeKeys } from "./prototype-keys.ts";
 import type { RequestContext } from "./request-context.ts";
 
 const PING_INTERVAL_MS = 15_000;
@@ -35,7 +36,7 @@ const t = initTRPC
   });
 
 /** Every procedure passes here: who asks, at what rate; and what goes wrong gets its public form. */
-const guard = t.middleware(async ({ ctx, meta, next }) => {
+const guard = t.middleware(async ({ ctx, meta, next, getRawInput }) => {
   const rest = meta?.rest;
   if (!rest) throw new Error("A procedure without REST meta has no rule of access.");
   // The calls of a batch or of a socket share one context, so who asks is found out anew for each of them: none lends
@@ -45,6 +46,7 @@ const guard = t.middleware(async ({ ctx, meta, next }) => {
     refuseOtherArea(own, meta.openapi?.path);
     await admit(own, rest);
     ctx.asked = own.principal;
+    refusePrototypeKeys(await getRawInput());
   } catch (error) {
     throw asTrpcError(error);
   }

@@ -11,6 +11,10 @@ function faultOf(value: unknown, depth: number): string | null {
   if (typeof value === "string") return textFault(value);
   // JSON.parse reads 1e999 as Infinity, which JSON would then store as null.
   if (typeof value === "number" && !Number.isFinite(value)) return "must not contain a number beyond 1.79e308";
+  // JSON.parse has rounded it already. From 1e21 on nobody writes out the digits.
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value as number) < 1e21) {
+    return "must not contain a whole number beyond ±9007199254740991; send it as text";
+  }
   if (typeof value !== "object" || value === null) return null;
   if (depth > MAX_DEPTH) return `must not be nested more than ${MAX_DEPTH} deep`;
   const isList = Array.isArray(value);

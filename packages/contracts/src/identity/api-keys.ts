@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { apiScope } from "../platform/principal.ts";
-import { dateTime, plainText, uuid } from "../platform/text.ts";
+import { dateTime, uuid, visibleName } from "../platform/text.ts";
 
 export const keyEnvironment = z.enum(["live", "test", "dev"]);
 export type KeyEnvironment = z.infer<typeof keyEnvironment>;
@@ -23,7 +23,7 @@ export const rateLimitOverride = z
   .partial();
 
 export const createApiKeyInput = z.strictObject({
-  name: plainText(1, 120),
+  name: visibleName(120),
   environment: keyEnvironment,
   scopes: z.array(apiScope).min(1).max(3),
   expiresAt: dateTime.optional().describe("After this moment the key is refused. Must be in the future."),

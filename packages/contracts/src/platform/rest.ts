@@ -32,6 +32,8 @@ export interface RestMeta {
   idempotent?: boolean;
   /** The body reaches the procedure as it came, with one header, for signatures: `{payload, signature}`. */
   raw?: { signatureHeader: string };
+  /** Its verb honours `Idempotency-Key` by a rule of its own. */
+  ownIdempotency?: boolean;
   /** Largest body in bytes; 1 MiB when unset. */
   maxBodyBytes?: number;
 }

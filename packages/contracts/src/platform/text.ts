@@ -16,7 +16,10 @@ export function visibleName(maxLength: number) {
 }
 
 /** A point in time as RFC 3339 text with an offset, e.g. `2026-01-31T12:00:00Z`. */
-export const dateTime = z.iso.datetime({ offset: true });
+export const dateTime = z.iso.datetime({
+  offset: true,
+  error: "must be a date-time with its zone, such as 2026-01-31T12:00:00Z",
+});
 
 const FIRST_MS = Date.parse("0001-01-01T00:00:00Z");
 const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");

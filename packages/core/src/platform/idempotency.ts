@@ -61,7 +61,10 @@ export async function lockIdempotencyKey(tx: Database, name: string): Promise<bo
 }
 
 export function reused(): PlatformError {
-  return new PlatformError("idempotency_key_reused", "This Idempotency-Key was used with another body; use a new key.");
+  return new PlatformError(
+    "idempotency_key_reused",
+    "This Idempotency-Key was used for another request: another body, or another id in the path. Use a new key.",
+  );
 }
 
 export function inProgress(): PlatformError {

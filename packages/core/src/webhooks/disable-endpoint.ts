@@ -1,6 +1,7 @@
 import type { Database } from "@quayside/db";
 import { recordAudit } from "../platform/audit.ts";
 import type { Context } from "../platform/context.ts";
+import { recordActivity } from "./activity/record-activity.ts";
 import { publishEvents } from "./publish-events.ts";
 
 /**
@@ -23,8 +24,14 @@ export async function disableEndpoint(tx: Database, ctx: Context, endpointId: st
 
 /** What still waits for an endpoint that gets no more. Attempts under way are recorded, and change nothing. */
 export async function cancelPending(tx: Database, ctx: Context, endpointId: string): Promise<void> {
-  await tx.sql`
+  const cancelled = await tx.sql<{ id: string }[]>`
     UPDATE webhook_deliveries SET status = 'cancelled', next_attempt_at = NULL,
       finished_at = ${ctx.clock.now().toISOString()}::timestamptz
-    WHERE endpoint_id = ${endpointId} AND status = 'pending'`;
+    WHERE endpoint_id = ${endpointId} AND status = 'pending'
+    RETURNING id`;
+  await recordActivity(
+    tx,
+    ctx,
+    cancelled.map(({ id }) => id),
+  );
 }

@@ -1,6 +1,7 @@
 import type { WebhookArea } from "@quayside/contracts";
 import type { Database } from "@quayside/db";
 import type { Context } from "../platform/context.ts";
+import { recordActivity } from "./activity/record-activity.ts";
 import { MAX_ATTEMPTS } from "./delivering/retry-delay.ts";
 import { wakeEndpoints } from "./delivering/wake-endpoints.ts";
 
@@ -27,7 +28,7 @@ export async function publishEvents(
     .map(({ type, data }) => ({ id: ctx.ids.uuid(), type, data }));
   if (rows.length === 0) return;
   const now = ctx.clock.now().toISOString();
-  const listening = await tx.sql<{ id: string }[]>`
+  const deliveries = await tx.sql<{ id: string; endpointId: string }[]>`
     WITH events AS (
       INSERT INTO webhook_events (id, organization_id, area, type, data, occurred_at)
       SELECT e.id, ${source.organizationId}, ${source.area}, e.type, e.data, ${now}::timestamptz
@@ -40,13 +41,17 @@ export async function publishEvents(
         ${now}::timestamptz, ${now}::timestamptz
       FROM events JOIN webhook_endpoints w ON w.organization_id = ${source.organizationId} AND w.area = ${source.area}
         AND w.status = 'enabled' AND w.events && ARRAY['*', events.type]
-      RETURNING endpoint_id
+      RETURNING id, endpoint_id
     )
-    SELECT DISTINCT endpoint_id AS id FROM deliveries`;
-  await wakeEndpoints(
-    tx,
-    listening.map(({ id }) => id),
-  );
+    SELECT id, endpoint_id AS "endpointId" FROM deliveries`;
+  if (source.area === "organization") {
+    await recordActivity(
+      tx,
+      ctx,
+      deliveries.map(({ id }) => id),
+    );
+  }
+  await wakeEndpoints(tx, [...new Set(deliveries.map(({ endpointId }) => endpointId))]);
 }
 
 async function listenedTypes(

@@ -96,6 +96,17 @@ export const personMerges = pgTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.id] })],
 );
 
+export const personEmailAliases = pgTable(
+  "person_email_aliases",
+  {
+    organizationId: uuid().notNull(),
+    email: text().notNull(),
+    personId: uuid().notNull(),
+    mergeId: uuid().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.email, table.personId] })],
+);
+
 export const duplicateDismissals = pgTable(
   "duplicate_dismissals",
   {

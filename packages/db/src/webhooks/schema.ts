@@ -1,5 +1,6 @@
 import type { AttemptTimings, DeliveryStatus, WebhookArea, WebhookEndpointStatus } from "@quayside/contracts";
 import {
+  bigint,
   boolean,
   doublePrecision,
   integer,
@@ -77,4 +78,21 @@ export const webhookAttempts = pgTable(
   (table) => [primaryKey({ columns: [table.deliveryId, table.attempt] })],
 );
 
-// `webhook_watches` and `webhook_activity` are read and written in SQL only.
+export const webhookWatches = pgTable("webhook_watches", {
+  organizationId: uuid().primaryKey(),
+  until: at().notNull(),
+});
+
+export const webhookActivity = pgTable("webhook_activity", {
+  id: bigint({ mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+  position: bigint({ mode: "number" }),
+  organizationId: uuid().notNull(),
+  endpointId: uuid().notNull(),
+  deliveryId: uuid().notNull(),
+  eventId: uuid().notNull(),
+  type: text().notNull(),
+  status: text().$type<DeliveryStatus>().notNull(),
+  attempt: integer().notNull(),
+  statusCode: integer(),
+  at: at().notNull(),
+});

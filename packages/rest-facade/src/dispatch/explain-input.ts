@@ -8,6 +8,8 @@ const MAX_SHOWN = 50;
  */
 export function explainIssue(issue: z.core.$ZodRawIssue, fromQuery: boolean): string | undefined {
   if (issue.code === "invalid_format" && issue.format === "guid") return "must be a UUID";
+  if (issue.code === "too_small" || issue.code === "too_big") return explainSize(issue);
+  if (issue.code === "invalid_type" && issue.input === undefined) return "is required";
   if (!fromQuery || (issue.code !== "invalid_type" && issue.code !== "invalid_value")) return undefined;
   const { input } = issue;
   const expected = issue.code === "invalid_type" ? issue.expected : "text";
@@ -23,6 +25,21 @@ export function explainIssue(issue: z.core.$ZodRawIssue, fromQuery: boolean): st
     return `takes no value itself; say which part is meant, as in ${pathOf(issue)}[…]=…`;
   }
   return undefined;
+}
+
+/** At least or at most so many characters, items, or so much. */
+function explainSize(
+  issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig>,
+): string | undefined {
+  const small = issue.code === "too_small";
+  const limit = Number(small ? issue.minimum : issue.maximum);
+  const unit = { string: "character", array: "item", set: "item" }[issue.origin as string];
+  if (unit === undefined) {
+    const than = small ? (issue.inclusive ? "at least" : "more than") : issue.inclusive ? "at most" : "less than";
+    return ["number", "int"].includes(issue.origin) ? `must be ${than} ${limit}` : undefined;
+  }
+  if (small && limit === 1) return "must not be empty";
+  return `must have at ${small ? "least" : "most"} ${limit} ${unit}${limit === 1 ? "" : "s"}`;
 }
 
 function shown(input: unknown): string {

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
+import { prototypeKey, refusePrototypeKeys } from "@quayside/api";
 import { PlatformError } from "@quayside/contracts";
 import qs from "qs";
 import { coerce } from "./coerce.ts";
@@ -8,8 +9,6 @@ import type { Match } from "./route-table.ts";
 const DEFAULT_MAX_BODY_BYTES = 1_048_576;
 const MAX_QUERY_PARAMETERS = 100;
 const MAX_QUERY_DEPTH = 3;
-/** Deeper than any schema allows. */
-const MAX_BODY_DEPTH = 32;
 
 export interface ReadInput {
   input: unknown;
@@ -89,32 +88,8 @@ function parseJsonObject(req: IncomingMessage, body: string): Record<string, unk
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new PlatformError("malformed_body", "The body must be a JSON object.");
   }
-  refusePrototypeKeys(body, value);
+  if (/__proto__|\\u00/i.test(body)) refusePrototypeKeys(value);
   return value as Record<string, unknown>;
-}
-
-/** `__proto__` as a key would be dropped without a word further down, so it is refused wherever it stands. */
-function refusePrototypeKeys(body: string, value: object): void {
-  if (!/__proto__|\\u00/i.test(body)) return;
-  const path = pathOfPrototypeKey(value, []);
-  if (!path) return;
-  throw prototypeKey(path);
-}
-
-function prototypeKey(path: readonly string[]): PlatformError {
-  const message = "The key '__proto__' is not accepted.";
-  const field = [...path, "__proto__"].join(".");
-  return new PlatformError("validation_failed", message, { issues: [{ field, code: "unrecognized_keys", message }] });
-}
-
-function pathOfPrototypeKey(value: unknown, path: string[]): string[] | null {
-  if (typeof value !== "object" || value === null || path.length > MAX_BODY_DEPTH) return null;
-  if (Object.hasOwn(value, "__proto__")) return path;
-  for (const [key, item] of Object.entries(value)) {
-    const found = pathOfPrototypeKey(item, [...path, key]);
-    if (found) return found;
-  }
-  return null;
 }
 
 /** V8's own words about where the fault is, without a copy of the body. */

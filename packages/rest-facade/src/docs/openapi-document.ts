@@ -81,7 +81,7 @@ function finish(operation: Operation, route: Route): Operation {
     operationId: route.procedurePath.replaceAll(".", "_"),
     description: route.openapi.description ?? `${route.openapi.summary}.`,
     ...(operation.parameters ? { parameters: operation.parameters.map(parameterOf) } : {}),
-    ...idempotencyParameter(route, operation),
+    ...headerParameters(route, operation),
     responses,
     security: securityOf(route.rest),
   };
@@ -92,22 +92,33 @@ function commonErrors({ method, hasInput, rest }: Route): Record<string, string>
   const takesBody = hasInput && method !== "GET" && method !== "DELETE";
   return {
     ...(takesBody ? { 400: "Malformed body", 413: "Body too large", 415: "Not JSON" } : {}),
+    ...(hasInput && !takesBody ? { 400: "Malformed query" } : {}),
+    ...(rest.auth === "caller" ? { 402: "A live key without an active paid plan" } : {}),
+    503: "The database cannot be reached",
     ...(rest.idempotent ? { 409: "Idempotency-Key reused with another body, or still in progress" } : {}),
     ...(rest.scope ? { 429: "Too many requests of this API key" } : {}),
   };
 }
 
-function idempotencyParameter(route: Route, operation: Operation): { parameters?: Json[] } {
-  if (!route.rest.idempotent) return {};
-  const parameter = {
-    name: "Idempotency-Key",
-    in: "header",
-    required: false,
-    description: "For 24 hours the first response is replayed for the same key and body.",
-    schema: { type: "string", maxLength: 255 },
-  };
-  return { parameters: [...(operation.parameters ?? []).map(parameterOf), parameter] };
+/** Headers that the route reads, behind the parameters of path and query. */
+function headerParameters({ rest }: Route, operation: Operation): { parameters?: Json[] } {
+  const headers: Json[] = [];
+  if (rest.raw) {
+    const name = rest.raw.signatureHeader.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+    headers.push({ name, in: "header", required: true, schema: { type: "string" } });
+  }
+  if (rest.idempotent || rest.ownIdempotency) headers.push(IDEMPOTENCY_KEY);
+  if (headers.length === 0) return {};
+  return { parameters: [...(operation.parameters ?? []).map(parameterOf), ...headers] };
 }
+
+const IDEMPOTENCY_KEY: Json = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The first response is replayed for the same key and body, for 24 hours at least.",
+  schema: { type: "string", maxLength: 255 },
+};
 
 function parameterOf(parameter: Json): Json {
   const schema = parameter.schema as Json | undefined;

@@ -7,9 +7,10 @@ import { publishEvents } from "../../webhooks/index.ts";
 import { mergeAttributes } from "../merge-attributes.ts";
 import { explainTakenDomain, requireDomain } from "./company-domain.ts";
 import { toCompanyRecord } from "./company-record.ts";
+import { linkPeople } from "./link-people.ts";
 
 /**
- * A company of the caller's organization; the webhook event `company.created` tells of it. The domain is stored in
+ * A company of the caller's organization; people of its domain without a company are linked to it, and the webhook event `company.created` tells of it. The domain is stored in
  * lower case and ASCII. Errors: `conflict` for a domain in use, `validation_failed` for one that is none.
  */
 export async function createCompany(ctx: Context, input: CreateCompanyInput): Promise<CompanyRecord> {
@@ -21,18 +22,19 @@ export async function createCompany(ctx: Context, input: CreateCompanyInput): Pr
     domain: input.domain === undefined ? null : requireDomain(input.domain),
     attributes: mergeAttributes({}, input.attributes ?? {}),
   };
-  const record = toCompanyRecord({ ...company, createdAt: now.getTime(), updatedAt: now.getTime() }, 0);
   try {
-    await withTransaction(ctx.db, async (tx) => {
+    return await withTransaction(ctx.db, async (tx) => {
       await tx.orm
         .insert(companies)
         .values({ ...company, organizationId: organization.id, createdAt: now, updatedAt: now });
       await recordAudit(tx, ctx, { action: "company.created", target: `company:${company.id}` });
+      const people = await linkPeople(tx, ctx, { ...company, organizationId: organization.id });
+      const record = toCompanyRecord({ ...company, createdAt: now.getTime(), updatedAt: now.getTime() }, people);
       const source = { organizationId: organization.id, area: "crm" } as const;
       await publishEvents(tx, ctx, source, [{ type: "company.created", data: { company: record } }]);
+      return record;
     });
   } catch (error) {
     throw explainTakenDomain(error, company.domain);
   }
-  return record;
 }

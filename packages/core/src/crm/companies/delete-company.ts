@@ -2,9 +2,10 @@ import { withTransaction } from "@quayside/db";
 import { recordAudit } from "../../platform/audit.ts";
 import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
+import { enqueue } from "../../platform/jobs.ts";
 import { noCompany } from "./read-company.ts";
 
-/** Deletes a company; its people stay, without a company, and are scored anew by the next job. Errors: `not_found`. */
+/** Deletes a company; its people stay, without a company, and are scored anew by a job. Errors: `not_found`. */
 export async function deleteCompany(ctx: Context, input: { id: string }): Promise<void> {
   const { organization } = requireCaller(ctx, "write");
   const now = ctx.clock.now().toISOString();
@@ -19,6 +20,7 @@ export async function deleteCompany(ctx: Context, input: { id: string }): Promis
         ORDER BY p.id FOR NO KEY UPDATE) AS linked
       WHERE people.organization_id = ${organization.id} AND people.id = linked.id`;
     await tx.sql`DELETE FROM companies WHERE organization_id = ${organization.id} AND id = ${input.id}`;
+    if (count > 0) await enqueue(tx, "crm.refresh_scores", {});
     const details = { unlinkedPeople: count };
     await recordAudit(tx, ctx, { action: "company.deleted", target: `company:${input.id}`, details });
   });

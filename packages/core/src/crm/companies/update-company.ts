@@ -7,10 +7,12 @@ import type { Context } from "../../platform/context.ts";
 import { mergeAttributes } from "../merge-attributes.ts";
 import { explainTakenDomain, requireDomain } from "./company-domain.ts";
 import { COMPANY_COLUMNS, type CompanyRow, countPeople, toCompanyRecord } from "./company-record.ts";
+import { linkPeople } from "./link-people.ts";
 import { noCompany } from "./read-company.ts";
 
 /**
- * Changes the given fields; attributes are merged key by key, and null removes one. Who is linked stays linked.
+ * Changes the given fields; attributes are merged key by key, and null removes one. Who is linked stays linked, and
+ * people of a new domain without a company are linked.
  * Errors: `not_found`, `conflict` for a domain in use, `validation_failed`.
  */
 export async function updateCompany(ctx: Context, input: UpdateCompanyInput): Promise<CompanyRecord> {
@@ -30,6 +32,9 @@ export async function updateCompany(ctx: Context, input: UpdateCompanyInput): Pr
         .update(companies)
         .set({ ...changed, updatedAt: now })
         .where(and(eq(companies.organizationId, organization.id), eq(companies.id, id)));
+      if (changed.domain !== row.domain) {
+        await linkPeople(tx, ctx, { organizationId: organization.id, id, domain: changed.domain });
+      }
       const fields = Object.keys(input).filter((field) => field !== "id");
       await recordAudit(tx, ctx, { action: "company.updated", target: `company:${id}`, details: { fields } });
       const people = await countPeople(tx, organization.id, [id]);

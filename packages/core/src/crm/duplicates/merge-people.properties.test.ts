@@ -75,7 +75,15 @@ async function stored(id: string) {
     AND type NOT IN ('person.merged', 'person.merge_undone', 'person.restored', 'person.updated', 'person.tagged',
       'person.untagged')
     ORDER BY id`;
-  return { row, timeline: [...timeline] };
+  return { row, timeline: [...timeline], aliases: await aliasesOf([id]) };
+}
+
+async function aliasesOf(ids: readonly string[]) {
+  const rows = await ctx.db.sql`
+    SELECT email, person_id, merge_id FROM person_email_aliases
+    WHERE organization_id = ${organizationId} AND person_id = ANY(${ids as string[]}::uuid[])
+    ORDER BY person_id, email`;
+  return [...rows];
 }
 
 const chosen = fc.option(fc.constantFrom("survivor" as const, "merged" as const), { nil: undefined });
@@ -172,19 +180,23 @@ test("whatever is merged and undone, every id leads to a living person and no ev
 });
 
 test("any merges, undone from the newest to the oldest, leave everybody as they were", async () => {
-  const merges = fc.array(fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 5 })), { minLength: 1, maxLength: 12 });
+  const merges = fc.array(fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 5 }), fields), { minLength: 1, maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(fc.array(somebody, { minLength: 6, maxLength: 6 }), merges, async (people, pairs) => {
       const ids: string[] = [];
       for (const person of people) ids.push(await add(person));
       const were = await Promise.all(ids.map(stored));
-      const done: string[] = [];
-      for (const [i, j] of pairs) {
+      const done: { mergeId: string; aliases: unknown }[] = [];
+      for (const [i, j, choice] of pairs) {
         const [survivorId = "", mergedId = ""] = [ids[i], ids[j]];
-        const merged = await attempt(() => mergePeople(ctx, { survivorId, mergedId }));
-        if (merged) done.push(merged.mergeId);
+        const aliases = await aliasesOf(ids);
+        const merged = await attempt(() => mergePeople(ctx, { survivorId, mergedId, fields: choice }));
+        if (merged) done.push({ mergeId: merged.mergeId, aliases });
       }
-      for (const mergeId of done.reverse()) await undoMerge(ctx, { mergeId });
+      for (const { mergeId, aliases } of done.reverse()) {
+        await undoMerge(ctx, { mergeId });
+        expect(await aliasesOf(ids)).toEqual(aliases);
+      }
       expect(await Promise.all(ids.map(stored))).toEqual(were);
     }),
     { numRuns: 20 },

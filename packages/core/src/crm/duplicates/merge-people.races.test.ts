@@ -171,6 +171,23 @@ describe("at the same moment", () => {
     expect(await sql`SELECT 1 FROM people WHERE lower(email) = ${email}`).toHaveLength(1);
   });
 
+  test("a deletion by the id of somebody who is being merged deletes the survivor", async () => {
+    const [survivor, merged] = [await add(), await add()];
+    let work: Promise<unknown>[] = [];
+    await sql.begin(async (tx) => {
+      // The merge waits at its redirect, with both people locked.
+      await tx`INSERT INTO person_redirects (organization_id, id, person_id)
+        VALUES (${organizationId}, ${merged}, ${await add()})`;
+      work = [merge(survivor, merged)];
+      await untilWaiting(["INSERT INTO person_redirects"]);
+      work.push(deletePerson(ctx, { id: merged }));
+      await untilWaiting(["INSERT INTO person_redirects", "FROM people"]);
+      await tx`DELETE FROM person_redirects WHERE id = ${merged}`;
+    });
+    await Promise.all(work);
+    await expect(readPerson(ctx, { id: survivor })).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("deletions and dismissals beside a merge are done or refused", async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [survivor, merged] = await addPair();
@@ -212,7 +229,9 @@ async function everything() {
       sql.unsafe(`SELECT * FROM ${table} WHERE organization_id = $1 ORDER BY id`, [organizationId]),
     ),
   );
-  return rows.map((found) => [...found]);
+  const aliases = await sql`
+    SELECT * FROM person_email_aliases WHERE organization_id = ${organizationId} ORDER BY email, person_id`;
+  return [...rows, aliases].map((found) => [...found]);
 }
 
 /** Ends the connection that waits for a lock in this statement, as a crash of the process would. */
@@ -240,7 +259,8 @@ describe("a connection that dies in the midst of", () => {
   });
 
   test("an undo leaves the merge as it was", async () => {
-    const [survivor, merged, third] = [await add({ name: "S" }), await add({ name: "M", tags: ["t"] }), await add()];
+    const emails = ["s", "m", "t"].map((name) => ({ email: `${name}@killed.example` }));
+    const [survivor = "", merged = "", third = ""] = await Promise.all(emails.map(add));
     await merge(merged, third);
     const { mergeId } = await merge(survivor, merged);
     const before = await everything();

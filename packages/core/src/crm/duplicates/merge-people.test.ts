@@ -208,6 +208,21 @@ describe("the merged person", () => {
     );
   });
 
+  test("of a chain is deleted with its survivor, whichever id is named", async () => {
+    const [a, b, c] = [await add({}), await add({}), await add({})];
+    await merge(b, a);
+    await merge(c, b);
+    await deletePerson(ctx, { id: a });
+    for (const id of [a, b, c]) {
+      await expect(read(id)).rejects.toMatchObject({ code: "not_found" });
+      await expect(deletePerson(ctx, { id })).rejects.toMatchObject({ code: "not_found" });
+    }
+    const rows = await ctx.db.sql`
+      SELECT target FROM audit_events WHERE organization_id = ${organizationId} AND action = 'person.deleted'`;
+    expect([...rows]).toEqual([{ target: `person:${c}` }]);
+    expect(await ctx.db.sql`SELECT 1 FROM person_merges WHERE organization_id = ${organizationId}`).toHaveLength(0);
+  });
+
   test("takes its dismissals with it", async () => {
     const [a, b, c] = [await add({}), await add({}), await add({})];
     await dismissDuplicate(ctx, { firstId: a, secondId: b });
@@ -221,11 +236,11 @@ describe("the merged person", () => {
   });
 
   test("leaves nothing behind when the survivor of a chain is deleted", async () => {
-    const [a, b, c] = [await add({ name: "A" }), await add({}), await add({})];
+    const [a, b, c] = [await add({ email: "a@x.example" }), await add({ email: "b@x.example" }), await add({})];
     await merge(b, a);
     await merge(c, b);
     await deletePerson(ctx, { id: c });
-    for (const table of ["person_merges", "person_redirects", "timeline_events", "people"]) {
+    for (const table of ["person_merges", "person_redirects", "person_email_aliases", "timeline_events", "people"]) {
       const rows = await ctx.db.sql.unsafe(`SELECT 1 FROM ${table} WHERE organization_id = $1`, [organizationId]);
       expect([table, rows.length]).toEqual([table, 0]);
     }

@@ -7,6 +7,7 @@ import { type PersonState, toPersonRecord } from "../people/person-state.ts";
 import { noPerson } from "../people/update-person.ts";
 import { tryChange } from "../people/upsert-person.ts";
 import { writePeople } from "../people/write-people.ts";
+import { moveAliases } from "./email-aliases.ts";
 import {
   labelOf,
   lockCampaigns,
@@ -22,8 +23,9 @@ import { mergeStates } from "./merge-states.ts";
 /**
  * Makes one person of two. The survivor keeps its values and takes the other's where it has none or `fields` says so,
  * with the other's tags (at most 100), attributes, engagement and timeline. From then on the other's id, and every id
- * that led to it, means the survivor. `undoMerge` takes it back. Errors: `not_found`; `conflict` for somebody who was
- * merged meanwhile; `validation_failed` for one person twice or too many attributes.
+ * that led to it, means the survivor; so does the email that lost, in an upsert by email, while nobody holds it.
+ * `undoMerge` takes it back. Errors: `not_found`; `conflict` for somebody who was merged meanwhile; `validation_failed`
+ * for one person twice or too many attributes.
  */
 export async function mergePeople(ctx: Context, input: MergePeopleInput): Promise<MergedPeople> {
   const { organization } = requireCaller(ctx, "write");
@@ -42,9 +44,10 @@ export async function mergePeople(ctx: Context, input: MergePeopleInput): Promis
     );
     if (written.createdAt !== survivor.createdAt) await storeCreatedAt(tx, organization.id, written);
     await moveBelongings(tx, organization.id, merged.id, survivor.id);
-    await tx.sql`DELETE FROM people WHERE organization_id = ${organization.id} AND id = ${merged.id}`;
     const mergeId = ctx.ids.uuid();
     await storeMerge(tx, ctx, organization.id, { mergeId, survivor, after: written, merged });
+    await moveAliases(tx, organization.id, { mergeId, survivorId, mergedId });
+    await tx.sql`DELETE FROM people WHERE organization_id = ${organization.id} AND id = ${merged.id}`;
     await tell(tx, ctx, organization.id, { mergeId, survivor, after: written, merged });
     return { mergeId, person: toPersonRecord(written) };
   });

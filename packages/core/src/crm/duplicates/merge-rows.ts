@@ -11,16 +11,17 @@ export type PersonKeys = Pick<PersonState, "id" | "email" | "domain">;
 
 /**
  * Locks the rows of these people, in the one order that everybody keeps: keys of those who may be created, companies,
- * people. Gives the people who are there, and the companies by domain.
+ * people. `emails` are others that will find somebody else. Gives the people who are there, and the companies by domain.
  */
 export async function lockForMerge(
   tx: Database,
   organizationId: string,
   people: readonly PersonKeys[],
+  emails: readonly string[] = [],
 ): Promise<{ states: Map<string, PersonState>; companies: ReadonlyMap<string, string> }> {
   const ids = people.map(({ id }) => id);
   const keys = people.flatMap(({ id, email }) => (email === null ? [id] : [id, emailKey(email)]));
-  await lockPeopleKeys(tx, organizationId, keys);
+  await lockPeopleKeys(tx, organizationId, [...keys, ...emails.map(emailKey)]);
   const domains = new Set(people.flatMap(({ domain }) => domain ?? []));
   const companies = await lockCompanies(tx, organizationId, [...domains]);
   const rows = await tx.sql<PersonState[]>`

@@ -6,6 +6,7 @@ import type { Context } from "../../platform/context.ts";
 import { publishEvents } from "../../webhooks/index.ts";
 import { type PersonState, toPersonRecord } from "../people/person-state.ts";
 import { writePeople } from "../people/write-people.ts";
+import { aliasesOfMerge, returnAliases } from "./email-aliases.ts";
 import {
   labelOf,
   lockCampaigns,
@@ -23,8 +24,8 @@ interface StoredMerge extends MergedStates {
 }
 
 /**
- * Takes a merge back: the merged person is there again under its own id, with its timeline and the ids that led to it;
- * the survivor loses what the merge brought. What was changed of the survivor since stays, and so do touchpoints that
+ * Takes a merge back: the merged person is there again under its own id, with its timeline and the ids and emails that
+ * led to it; the survivor loses what the merge brought. What was changed of the survivor since stays, and so do touchpoints that
  * came since. Of the merges of one survivor the newest is undone first. Dismissals do not come back. Errors:
  * `not_found`; `conflict` when it was undone, another merge must be undone first, the survivor is gone or the id is
  * taken again.
@@ -34,11 +35,14 @@ export async function undoMerge(ctx: Context, input: { mergeId: string }): Promi
   return withTransaction(ctx.db, async (tx) => {
     const merge = await findMerge(tx, organization.id, input.mergeId);
     const { before, merged } = merge;
-    const { states, companies } = await lockForMerge(tx, organization.id, [before, merged]);
+    const pair = { mergeId: merge.id, survivorId: before.id, mergedId: merged.id };
+    const aliases = await aliasesOfMerge(tx, organization.id, pair);
+    const { states, companies } = await lockForMerge(tx, organization.id, [before, merged], aliases);
     await requireUndoable(tx, organization.id, merge, states);
     const current = states.get(before.id) as PersonState;
     const { survivor, restored } = await writeBoth(tx, ctx, organization.id, { merge, current, companies });
     await moveBack(tx, organization.id, merge);
+    await returnAliases(tx, organization.id, pair);
     await tx.sql`
       UPDATE person_merges SET undone_at = ${ctx.clock.now().toISOString()}::timestamptz
       WHERE organization_id = ${organization.id} AND id = ${merge.id}`;

@@ -4,14 +4,15 @@ import { requireCaller } from "../../platform/authorize.ts";
 import type { Context } from "../../platform/context.ts";
 import { PersonFault } from "./change-person.ts";
 import { employersNamed } from "./mail-domains.ts";
-import { emailKey, PeopleBatch } from "./people-batch.ts";
+import { type EmailMatch, emailKey, PeopleBatch } from "./people-batch.ts";
 
 const MAX_TAGS = 100;
 
 /**
  * Up to 1,000 operations in their order, in one transaction. An upsert means the person of `data.id`, else the one who
- * holds the email (case does not matter), else a new one. Each operation stands alone: what cannot be done is told in
- * its result, and the others are done. Results come in the order of the operations.
+ * holds the email (case does not matter), else the survivor of the merge that took it, who keeps the own email, else a
+ * new one. Each operation stands alone: what cannot be done is told in its result, and the others are done. Results come
+ * in the order of the operations.
  */
 export async function bulkPeople(ctx: Context, input: { operations: BulkOperation[] }): Promise<BulkOutcome> {
   const { organization } = requireCaller(ctx, "write");
@@ -59,7 +60,11 @@ function attempt(ctx: Context, batch: PeopleBatch, operation: BulkOperation, ind
 function apply(ctx: Context, batch: PeopleBatch, operation: BulkOperation): string {
   if (operation.op === "upsert") {
     const { id, ...fields } = operation.data;
-    return batch.upsert(id ?? idOfEmail(batch, fields.email) ?? ctx.ids.uuid(), fields).person.id;
+    if (id !== undefined) return batch.upsert(id, fields).person.id;
+    const match = matchByEmail(batch, fields.email);
+    if (!match) return batch.upsert(ctx.ids.uuid(), fields).person.id;
+    // The email told who is meant; whoever merged the two chose the other one for the survivor.
+    return batch.upsert(match.id, match.byAlias ? { ...fields, email: undefined } : fields).person.id;
   }
   const person = batch.find(operation.personId);
   if (!person) throw new PersonFault("personId", `No person has the id ${operation.personId}.`);
@@ -74,11 +79,11 @@ function apply(ctx: Context, batch: PeopleBatch, operation: BulkOperation): stri
   return person.id;
 }
 
-function idOfEmail(batch: PeopleBatch, email: string | undefined): string | null {
+function matchByEmail(batch: PeopleBatch, email: string | undefined): (EmailMatch & { kind: "one" }) | null {
   if (email === undefined) return null;
   const match = batch.findByEmail(email);
   if (match.kind === "none") return null;
-  if (match.kind === "one") return match.id;
+  if (match.kind === "one") return match;
   const holders = match.more ? `more than ${match.ids.length}` : String(match.ids.length);
   const named = `${match.ids.join(", ")}${match.more ? " and others" : ""}`;
   throw new PersonFault(

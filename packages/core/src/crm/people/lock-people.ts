@@ -29,13 +29,21 @@ interface LockedPeople {
   redirects: ReadonlyMap<string, string>;
 }
 
+/** `UPDATE` is for who deletes them: it also holds off rows that would refer to them. */
+type LockStrength = "NO KEY UPDATE" | "UPDATE";
+
 /** People of these ids, or those into whom they were merged, locked against other writers until the transaction ends. */
-export async function lockPeople(tx: Database, organizationId: string, ids: readonly string[]): Promise<LockedPeople> {
+export async function lockPeople(
+  tx: Database,
+  organizationId: string,
+  ids: readonly string[],
+  strength: LockStrength = "NO KEY UPDATE",
+): Promise<LockedPeople> {
   const people = new Map<string, PersonState>();
   const redirects = new Map<string, string>();
   let wanted = ids;
   for (let round = 0; wanted.length > 0 && round < MAX_MERGES_MET; round++) {
-    for (const person of await lockRows(tx, organizationId, wanted)) people.set(person.id, person);
+    for (const person of await lockRows(tx, organizationId, wanted, strength)) people.set(person.id, person);
     const missing = ids.filter((id) => !people.has(id));
     for (const [id, survivor] of await findRedirects(tx, organizationId, missing)) redirects.set(id, survivor);
     // Merged while this waited for the row that is gone now; its survivor is not locked yet.
@@ -45,13 +53,13 @@ export async function lockPeople(tx: Database, organizationId: string, ids: read
 }
 
 /** One statement, so that all are locked in one order, whatever their redirects; an array, so that the key is used. */
-function lockRows(tx: Database, organizationId: string, ids: readonly string[]) {
+function lockRows(tx: Database, organizationId: string, ids: readonly string[], strength: LockStrength) {
   return tx.sql<PersonState[]>`
     SELECT ${tx.sql.unsafe(STATE_COLUMNS)} FROM people
     WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[] || ARRAY(
       SELECT person_id FROM person_redirects
       WHERE organization_id = ${organizationId} AND id = ANY(${ids as string[]}::uuid[])))
-    ORDER BY id FOR NO KEY UPDATE`;
+    ORDER BY id FOR ${tx.sql.unsafe(strength)}`;
 }
 
 async function findRedirects(

@@ -1,24 +1,25 @@
 import type { Database } from "@quayside/db";
 import type { Context } from "../../platform/context.ts";
 import { changesBetween, newPerson, type PersonFields, withFields } from "./change-person.ts";
+import { holdersOfEmails, MAX_HOLDERS } from "./email-holders.ts";
 import { lockCompanies } from "./link-companies.ts";
 import { lockPeople, lockPeopleKeys } from "./lock-people.ts";
 import type { PersonState } from "./person-state.ts";
-import { type PersonWrite, writePeople } from "./write-people.ts";
+import { lacksCompany, type PersonWrite, writePeople } from "./write-people.ts";
 
 interface Entry {
   before: PersonState | null;
   after: PersonState;
 }
 
-/** Several people may hold one email; a caller who names only the email has to say whom. `more`: `ids` are not all. */
+/**
+ * Several people may hold one email; a caller who names only the email has to say whom. `more`: `ids` are not all.
+ * `byAlias`: the person's own email is another, and this one came with a merge.
+ */
 export type EmailMatch =
   | { kind: "none" }
-  | { kind: "one"; id: string }
+  | { kind: "one"; id: string; byAlias: boolean }
   | { kind: "several"; ids: string[]; more: boolean };
-
-/** Holders of an email who are loaded. Thousands may share one, and naming a few is enough to refuse the choice. */
-const MAX_HOLDERS = 5;
 
 /** Whom a call is about. */
 interface WantedPeople {
@@ -44,6 +45,8 @@ export class PeopleBatch {
   readonly #idsByEmail = new Map<string, Set<string>>();
   /** Emails of more people than are loaded, with some of their ids. They stay ambiguous for the whole call. */
   readonly #crowded: ReadonlyMap<string, string[]>;
+  /** People by the emails that merges brought them; more than MAX_HOLDERS are not loaded. */
+  readonly #aliases: ReadonlyMap<string, string[]>;
   readonly #companies: ReadonlyMap<string, string>;
 
   private constructor(
@@ -53,6 +56,7 @@ export class PeopleBatch {
     found: {
       redirects: ReadonlyMap<string, string>;
       crowded: ReadonlyMap<string, string[]>;
+      aliases: ReadonlyMap<string, string[]>;
       companies: ReadonlyMap<string, string>;
     },
   ) {
@@ -62,6 +66,7 @@ export class PeopleBatch {
     this.#nowMs = ctx.clock.now().getTime();
     this.#redirects = found.redirects;
     this.#crowded = found.crowded;
+    this.#aliases = found.aliases;
     this.#companies = found.companies;
   }
 
@@ -71,13 +76,19 @@ export class PeopleBatch {
     const emails = new Set([...(wanted.emails ?? [])].map(emailKey));
     if (wanted.keys) await lockPeopleKeys(tx, organizationId, wanted.keys);
     const companies = await lockCompanies(tx, organizationId, [...new Set(wanted.domains ?? [])]);
-    const crowded = new Map<string, string[]>();
+    const [crowded, aliases] = [new Map<string, string[]>(), new Map<string, string[]>()];
     for (const [email, holders] of await holdersOfEmails(tx, organizationId, [...emails])) {
-      if (holders.length > MAX_HOLDERS) crowded.set(email, holders.slice(0, MAX_HOLDERS));
-      else for (const id of holders) ids.add(id);
+      if (holders.own.length > MAX_HOLDERS) {
+        crowded.set(email, holders.own.slice(0, MAX_HOLDERS));
+        continue;
+      }
+      // Also beside an own holder, who may give the email up by an earlier operation of the same call.
+      aliases.set(email, holders.aliases);
+      const loaded = holders.aliases.length > MAX_HOLDERS ? holders.own : [...holders.own, ...holders.aliases];
+      for (const id of loaded) ids.add(id);
     }
     const { people, redirects } = await lockPeople(tx, organizationId, [...ids]);
-    const batch = new PeopleBatch(tx, ctx, organizationId, { redirects, crowded, companies });
+    const batch = new PeopleBatch(tx, ctx, organizationId, { redirects, crowded, aliases, companies });
     for (const person of people) batch.#add(person);
     return batch;
   }
@@ -99,14 +110,20 @@ export class PeopleBatch {
     return this.#entries.get(this.#redirects.get(id) ?? id)?.after ?? null;
   }
 
+  /** Who holds the email; when nobody does, who got it by a merge. */
   findByEmail(email: string): EmailMatch {
-    const crowd = this.#crowded.get(emailKey(email));
+    const key = emailKey(email);
+    const crowd = this.#crowded.get(key);
     if (crowd) return { kind: "several", ids: crowd, more: true };
-    const ids = [...(this.#idsByEmail.get(emailKey(email)) ?? [])].sort();
-    const [first] = ids;
-    if (first === undefined) return { kind: "none" };
-    if (ids.length === 1) return { kind: "one", id: first };
-    return { kind: "several", ids: ids.slice(0, MAX_HOLDERS), more: ids.length > MAX_HOLDERS };
+    const own = this.#idsByEmail.get(key);
+    return own?.size ? matchOf(own, false) : matchOf(this.#idsByAlias(key), true);
+  }
+
+  #idsByAlias(key: string): Iterable<string> {
+    const ids = this.#aliases.get(key) ?? [];
+    if (ids.length > MAX_HOLDERS) return ids;
+    // Somebody may have been merged or deleted while this waited for their rows.
+    return new Set(ids.flatMap((id) => this.find(id)?.id ?? []));
   }
 
   /** Creates the person when the id is new. Throws PersonFault, and then nothing of it is kept. */
@@ -132,7 +149,7 @@ export class PeopleBatch {
     const writes: PersonWrite[] = [];
     for (const { before, after } of this.#entries.values()) {
       if (before === after) continue;
-      if (before === null || changesBetween(before, after)) writes.push({ before, after });
+      if (before === null || lacksCompany(after) || changesBetween(before, after)) writes.push({ before, after });
     }
     const written = await writePeople(this.#tx, this.#ctx, this.#organizationId, writes, this.#companies);
     for (const person of written) this.replace(person);
@@ -140,28 +157,14 @@ export class PeopleBatch {
   }
 }
 
-export function emailKey(email: string): string {
-  return email.toLowerCase();
+function matchOf(found: Iterable<string>, byAlias: boolean): EmailMatch {
+  const ids = [...found].sort();
+  const [first] = ids;
+  if (first === undefined) return { kind: "none" };
+  if (ids.length === 1) return { kind: "one", id: first, byAlias };
+  return { kind: "several", ids: ids.slice(0, MAX_HOLDERS), more: ids.length > MAX_HOLDERS };
 }
 
-/** Ids by email, in order; one more than are loaded tells that there are many. */
-async function holdersOfEmails(
-  tx: Database,
-  organizationId: string,
-  emails: readonly string[],
-): Promise<Map<string, string[]>> {
-  if (emails.length === 0) return new Map();
-  const rows = await tx.sql<{ email: string; id: string }[]>`
-    SELECT wanted.email, holder.id FROM unnest(${emails as string[]}::text[]) AS wanted (email),
-      LATERAL (SELECT id FROM people
-        WHERE organization_id = ${organizationId} AND email IS NOT NULL AND lower(email) = wanted.email
-        LIMIT ${MAX_HOLDERS + 1}) AS holder
-    ORDER BY holder.id`;
-  const holders = new Map<string, string[]>();
-  for (const { email, id } of rows) {
-    const ids = holders.get(email);
-    if (ids) ids.push(id);
-    else holders.set(email, [id]);
-  }
-  return holders;
+export function emailKey(email: string): string {
+  return email.toLowerCase();
 }

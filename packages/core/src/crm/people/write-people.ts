@@ -50,7 +50,7 @@ export async function writePeople(
   return written.map(({ after }) => after);
 }
 
-/** A changed domain links its company, which is created when it is new; public mail providers are no companies. */
+/** A domain that is new, or whose company was deleted, links its company, which is created when it is new; public mail providers are no companies. */
 async function withCompanies(
   tx: Database,
   ctx: Context,
@@ -58,7 +58,7 @@ async function withCompanies(
   writes: readonly PersonWrite[],
   lockedCompanies: ReadonlyMap<string, string>,
 ): Promise<PersonWrite[]> {
-  const changed = (write: PersonWrite) => write.after.domain !== (write.before?.domain ?? null);
+  const changed = ({ before, after }: PersonWrite) => after.domain !== (before?.domain ?? null) || lacksCompany(after);
   const domains = new Set<string>();
   for (const write of writes) {
     const { domain } = write.after;
@@ -70,6 +70,11 @@ async function withCompanies(
     const companyId = companies.get(write.after.domain ?? "") ?? null;
     return { before: write.before, after: { ...write.after, companyId } };
   });
+}
+
+/** Whose domain could link a company and does not, because the company was deleted. */
+export function lacksCompany({ companyId, domain }: PersonState): boolean {
+  return companyId === null && domain !== null && !isPublicMailDomain(domain);
 }
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());

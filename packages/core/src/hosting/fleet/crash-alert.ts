@@ -42,7 +42,7 @@ export class CrashAlert {
         WHERE organization_id = ${organizationId} AND type IN ('alert.triggered', 'alert.resolved')
           AND occurred_at > ${this.#ctx.clock.now().toISOString()}::timestamptz - ${LOOK_BACK}::interval
           AND data->>'alert' = 'app_crashed' AND data->>'appId' = ${appId} AND data->>'component' = ${component}
-        ORDER BY occurred_at DESC LIMIT 1`;
+        ORDER BY occurred_at DESC, id DESC LIMIT 1`;
       this.#open = last?.type === "alert.triggered";
     });
   }

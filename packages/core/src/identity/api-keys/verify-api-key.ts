@@ -6,16 +6,10 @@ const FAILURES_PER_MINUTE = 120;
 
 /**
  * What a gateway needs to know of a key. The key is the only credential. Errors: `invalid_credentials` (401) for an
- * unknown, revoked, expired or malformed key; `rate_limited` after 120 failures a minute from one address.
+ * unknown, revoked, expired or malformed key; `rate_limited` in its place after 120 of them a minute from one address.
  */
 export async function verifyApiKey(ctx: Context, input: { key: string }): Promise<VerifiedApiKey> {
   const bucket = `verify-failures:${ctx.ip ?? "local"}`;
-  const failures = ctx.limiter.peek(bucket, FAILURES_PER_MINUTE);
-  if (!failures.allowed) {
-    throw new PlatformError("rate_limited", "Too many refused keys from this address; wait a minute.", {
-      retryAfterMs: failures.resetMs,
-    });
-  }
   try {
     const row = await lookUpApiKey(ctx, input.key);
     return {
@@ -30,9 +24,12 @@ export async function verifyApiKey(ctx: Context, input: { key: string }): Promis
       rateLimitOverride: row.rateLimitOverride as Record<string, number> | null,
     };
   } catch (error) {
-    if (error instanceof PlatformError && error.code === "invalid_credentials") {
-      ctx.limiter.hit(bucket, FAILURES_PER_MINUTE);
-    }
-    throw error;
+    if (!(error instanceof PlatformError) || error.code !== "invalid_credentials") throw error;
+    // Only refused keys are limited: a gateway asks for all of its callers from one address.
+    const decision = ctx.limiter.hit(bucket, FAILURES_PER_MINUTE);
+    if (decision.allowed) throw error;
+    throw new PlatformError("rate_limited", "Too many refused keys from this address; wait a minute.", {
+      retryAfterMs: decision.resetMs,
+    });
   }
 }

@@ -1,5 +1,6 @@
 import type { Context } from "../../platform/context.ts";
 import { openEndpointSecret } from "../endpoint-secrets.ts";
+import { type SigningKey, signingKey } from "../sending/sign-delivery.ts";
 
 /** One attempt that may be made now. */
 export interface ClaimedDelivery {
@@ -18,8 +19,8 @@ export interface ClaimedEndpoint {
   id: string;
   organizationId: string;
   url: string;
-  /** The current secret first, then the previous one while it still signs. */
-  secrets: string[];
+  /** The current secret's first, then the previous one's while it still signs. */
+  keys: SigningKey[];
   pace: number | null;
   /** Nothing has been delivered since it last rested. */
   rested: boolean;
@@ -28,9 +29,7 @@ export interface ClaimedEndpoint {
 /** The endpoint as it is at this moment; null when it is disabled, paused or gone. */
 export async function readSendableEndpoint(ctx: Context, endpointId: string): Promise<ClaimedEndpoint | null> {
   const now = ctx.clock.now().toISOString();
-  const [row] = await ctx.db.sql<
-    (Omit<ClaimedEndpoint, "secrets"> & { secret: Buffer; previousSecret: Buffer | null })[]
-  >`
+  const [row] = await ctx.db.sql<(Omit<ClaimedEndpoint, "keys"> & { secret: Buffer; previousSecret: Buffer | null })[]>`
     SELECT id, organization_id AS "organizationId", url, pace, secret,
       coalesce(paused_until > failing_since, false) AS rested,
       CASE WHEN previous_secret_until > ${now}::timestamptz THEN previous_secret END AS "previousSecret"
@@ -40,7 +39,7 @@ export async function readSendableEndpoint(ctx: Context, endpointId: string): Pr
   if (!row) return null;
   const { secret, previousSecret, ...endpoint } = row;
   const sealed = previousSecret ? [secret, previousSecret] : [secret];
-  return { ...endpoint, secrets: sealed.map((value) => openEndpointSecret(ctx, endpointId, value)) };
+  return { ...endpoint, keys: sealed.map((value) => signingKey(openEndpointSecret(ctx, endpointId, value))) };
 }
 
 /**
@@ -56,9 +55,10 @@ export async function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.clock.now();
   const at = { now: now.toISOString(), lease: new Date(now.getTime() + leaseMs).toISOString() };
+  // By row address and with one look-up an event: a planner that takes the tables for small would read them as a whole.
   return ctx.db.sql<ClaimedDelivery[]>`
-    WITH due AS (
-      SELECT d.id, d.priority, d.next_attempt_at AS due_at FROM webhook_deliveries d
+    WITH due AS MATERIALIZED (
+      SELECT d.ctid AS place, d.id, d.priority, d.next_attempt_at AS due_at FROM webhook_deliveries d
       WHERE d.endpoint_id = ${endpointId} AND d.status = 'pending' AND d.next_attempt_at <= ${at.now}::timestamptz
         AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'enabled')
       ORDER BY d.priority, d.next_attempt_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
@@ -67,16 +67,17 @@ export async function claimDeliveries(
         max_attempts = d.max_attempts + CASE WHEN d.attempts > 0 AND EXISTS (
           SELECT 1 FROM webhook_attempts a
           WHERE a.delivery_id = d.id AND a.attempt = d.attempts AND a.duration_ms IS NULL) THEN 1 ELSE 0 END
-      FROM due WHERE d.id = due.id
-      RETURNING d.id, d.attempts, d.max_attempts, d.event_id, d.organization_id, due.priority, due.due_at
+      WHERE d.ctid = ANY (ARRAY (SELECT place FROM due))
+      RETURNING d.id, d.attempts, d.max_attempts, d.event_id, d.organization_id
     ), attempted AS (
       INSERT INTO webhook_attempts (delivery_id, attempt, at)
       SELECT id, attempts, ${at.now}::timestamptz FROM claimed
     )
     SELECT c.id, c.attempts AS attempt, c.max_attempts AS "maxAttempts", e.id AS "eventId", e.type, e.data::text AS data,
       (extract(epoch FROM e.occurred_at) * 1000)::float8 AS "occurredAt", c.organization_id AS "organizationId"
-    FROM claimed c JOIN webhook_events e ON e.id = c.event_id
-    ORDER BY c.priority, c.due_at, e.id`;
+    FROM claimed c JOIN due ON due.id = c.id
+    CROSS JOIN LATERAL (SELECT * FROM webhook_events WHERE id = c.event_id OFFSET 0) AS e
+    ORDER BY due.priority, due.due_at, e.id`;
 }
 
 /** So long an endpoint rests at least, and at most, when it does not answer. */

@@ -4,22 +4,16 @@ import { bodyOf, isAccepted, resultOf } from "./attempt-result.ts";
 import {
   type ClaimedDelivery,
   type ClaimedEndpoint,
-  claimDeliveries,
   cutOffDeliveries,
-  giveBackDeliveries,
   pauseEndpoint,
   readSendableEndpoint,
 } from "./claim-deliveries.ts";
+import { ClaimQueue } from "./claim-queue.ts";
 import { Pace } from "./pace.ts";
 import { ResultRecorder } from "./result-recorder.ts";
 import { wakeForNext } from "./wake-endpoints.ts";
 import type { WebhookPump } from "./webhook-pump.ts";
 
-/** A lease is this much longer than the longest request. */
-const LEASE_SLACK_MS = 15_000;
-/** Less than this much of the lease left is not enough to begin a request. */
-const LEASE_MARGIN_MS = 2_000;
-const CLAIM = 100;
 const CLAIM_OF_THE_SLOW = 20;
 const LONGEST_NAP_MS = 1_000;
 /** The endpoint is read anew this often: a changed URL or secret counts at the next send. */
@@ -35,12 +29,9 @@ export class EndpointLane {
   readonly #finished = Promise.withResolvers<void>();
   readonly #recorder: ResultRecorder;
   #woken = false;
-  /** The last claim may have left something that is due. */
-  #more = true;
   /** When retries of this lane are due, in no order. */
   #retries: number[] = [];
-  #queue: ClaimedDelivery[] = [];
-  #leasedUntil = 0;
+  readonly #queue: ClaimQueue;
   #cutOff: ClaimedDelivery[] = [];
   #inFlight = 0;
   #hangs = 0;
@@ -57,6 +48,7 @@ export class EndpointLane {
   constructor(pump: WebhookPump, endpointId: string) {
     this.#pump = pump;
     this.#endpointId = endpointId;
+    this.#queue = new ClaimQueue(pump.ctx, endpointId);
     this.#recorder = new ResultRecorder(pump.ctx, endpointId, {
       isEnding: () => pump.stopping,
       onStored: (results) => {
@@ -77,6 +69,7 @@ export class EndpointLane {
 
   wake(): void {
     this.#woken = true;
+    this.#queue.wake();
     this.#signal();
   }
 
@@ -92,7 +85,7 @@ export class EndpointLane {
     } finally {
       await this.#settle();
       // Where this fails too, the leases run out.
-      await this.#giveBack().catch(() => {});
+      await this.#queue.giveBack().catch(() => {});
       this.#finished.resolve();
     }
   }
@@ -110,7 +103,7 @@ export class EndpointLane {
       if (this.#queue.length === 0) await this.#refill();
       if (this.#queue.length > 0) await this.#sendSome(endpoint);
     }
-    await this.#giveBack();
+    await this.#queue.giveBack();
     await this.#settle();
     await this.#rest();
     await cutOffDeliveries(this.#pump.ctx, this.#cutOff);
@@ -134,7 +127,7 @@ export class EndpointLane {
   }
 
   #mayBeDue(): boolean {
-    return this.#woken || this.#more || this.#nextRetryAt() <= this.#nowMs();
+    return this.#queue.mayHaveMore || this.#nextRetryAt() <= this.#nowMs();
   }
 
   #nextRetryAt(): number {
@@ -145,26 +138,19 @@ export class EndpointLane {
     return this.#inFlight === 0 && this.#recorder.isIdle;
   }
 
-  /** Claims more than can be sent at once where that goes fast, so that a claim serves many deliveries. */
   async #refill(): Promise<void> {
-    const { ctx } = this.#pump;
-    const nowMs = this.#nowMs();
     this.#woken = false;
-    this.#retries = this.#retries.filter((at) => at > nowMs);
-    const leaseMs = ctx.config.WEBHOOK_TIMEOUT_MS + LEASE_SLACK_MS;
-    const perSecond = this.#pace?.perSecond ?? CLAIM;
-    const limit = Math.ceil(Math.min(this.#hangs > 0 || this.#probing ? CLAIM_OF_THE_SLOW : CLAIM, perSecond));
-    this.#leasedUntil = nowMs + leaseMs;
-    this.#queue = await claimDeliveries(ctx, this.#endpointId, limit, leaseMs);
-    this.#more = this.#queue.length === limit;
+    const isSlow = this.#hangs > 0 || this.#probing;
+    const perSecond = this.#pace?.perSecond ?? Number.POSITIVE_INFINITY;
+    const claimedAt = await this.#queue.refill(Math.ceil(Math.min(isSlow ? CLAIM_OF_THE_SLOW : perSecond, perSecond)));
+    this.#retries = this.#retries.filter((at) => at > claimedAt);
     if (this.#queue.length > 0) await this.#pump.onStep("claimed");
   }
 
   /** Begins as many requests as there is room for, or waits until there is. */
   async #sendSome(endpoint: ClaimedEndpoint): Promise<void> {
-    // Nearly at the end of the lease another process could send the same.
-    if (this.#leasedUntil - this.#nowMs() < this.#pump.ctx.config.WEBHOOK_TIMEOUT_MS + LEASE_MARGIN_MS) {
-      await this.#giveBack();
+    if (this.#queue.isStale) {
+      await this.#queue.giveBack();
       return;
     }
     const available = this.#pace?.available(this.#nowMs()) ?? 0;
@@ -178,18 +164,9 @@ export class EndpointLane {
       await Promise.race([this.#change.promise, this.#pump.roomFreed]);
       return;
     }
-    const deliveries = this.#queue.splice(0, room);
+    const deliveries = this.#queue.take(room);
     this.#pace?.sent(deliveries.length);
     for (const delivery of deliveries) void this.#attempt(endpoint, delivery);
-  }
-
-  /** What was claimed and not begun is due again at once. */
-  async #giveBack(): Promise<void> {
-    const queue = this.#queue;
-    if (queue.length === 0) return;
-    this.#queue = [];
-    this.#more = true;
-    await giveBackDeliveries(this.#pump.ctx, queue);
   }
 
   async #attempt(endpoint: ClaimedEndpoint, delivery: ClaimedDelivery): Promise<void> {
@@ -199,7 +176,7 @@ export class EndpointLane {
     try {
       const body = bodyOf(delivery);
       const timestamp = ctx.clock.now();
-      const headers = signDelivery({ id: delivery.eventId, timestamp, body, secrets: endpoint.secrets });
+      const headers = signDelivery({ id: delivery.eventId, timestamp, body, keys: endpoint.keys });
       const outcome = await sender.send({ url: endpoint.url, headers, body, signal });
       await onStep("sent");
       // A request that was cut off because the process ends is as if it had never been.

@@ -1,6 +1,7 @@
 import type { AttemptTimings } from "@quayside/contracts";
 import { type Database, withTransaction } from "@quayside/db";
 import type { Context } from "../../platform/context.ts";
+import { recordActivity } from "../activity/record-activity.ts";
 import { disableEndpoint } from "../disable-endpoint.ts";
 
 /** Nothing but failures for this long disables an endpoint. */
@@ -34,7 +35,10 @@ export async function recordAttempts(
   results: readonly AttemptResult[],
 ): Promise<void> {
   if (results.length === 0) return;
-  const failing = await storeResults(ctx.db, endpointId, results, ctx.clock.now());
+  const stored = await storeResults(ctx.db, endpointId, results, ctx.clock.now());
+  const watched = stored.filter((row) => row.watched).map(({ id }) => id);
+  await recordActivity(ctx.db, ctx, watched);
+  const failing = stored.some((row) => row.failing);
   // In a transaction of its own: whoever disables an endpoint locks it before its deliveries, and would meet us midway.
   if (results.some(({ statusCode }) => statusCode === GONE)) {
     await withTransaction(ctx.db, (tx) => disableEndpoint(tx, ctx, endpointId, "The receiver answered 410 Gone."));
@@ -45,29 +49,37 @@ export async function recordAttempts(
   }
 }
 
+interface StoredResult {
+  id: string;
+  failing: boolean;
+  watched: boolean;
+}
+
 /** Disables the endpoint when it has been failing for long enough. */
 async function noteFailing(ctx: Context, endpointId: string): Promise<void> {
   const now = ctx.clock.now().toISOString();
   await withTransaction(ctx.db, async (tx) => {
     const [endpoint] = await tx.sql<{ longEnough: boolean }[]>`
       UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ${now}::timestamptz)
-      WHERE id = ${endpointId} AND status = 'enabled'
-      RETURNING failing_since <= ${now}::timestamptz - make_interval(days => ${GIVE_UP_AFTER_DAYS}) AS "longEnough"`;
+      WHERE id = ${endpointId} AND status = 'enabled' AND (failing_since IS NULL
+        OR failing_since <= ${now}::timestamptz - make_interval(days => ${GIVE_UP_AFTER_DAYS}))
+      RETURNING failing_since < ${now}::timestamptz AS "longEnough"`;
     if (!endpoint?.longEnough) return;
     await disableEndpoint(tx, ctx, endpointId, `Nothing could be delivered for ${GIVE_UP_AFTER_DAYS} days.`);
   });
 }
 
-/** Gives whether the endpoint was failing before. */
+/** Gives the deliveries that were changed, whether somebody follows them, and whether the endpoint was failing before. */
 async function storeResults(
   db: Database,
   endpointId: string,
   results: readonly AttemptResult[],
   now: Date,
-): Promise<boolean> {
+): Promise<StoredResult[]> {
   // In the order of ids, so that two processes cannot wait for each other's rows.
   const ordered = results.toSorted((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1));
-  const rows = await db.sql<{ failing: boolean }[]>`
+  const ids = ordered.map(({ deliveryId }) => deliveryId);
+  return db.sql<StoredResult[]>`
     WITH results AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(${JSON.stringify(ordered)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
         outcome text, "nextAttemptAt" timestamptz, "statusCode" int, "durationMs" float8, "errorClass" text, error text,
@@ -77,12 +89,16 @@ async function storeResults(
         error_class = r."errorClass", error = r.error, response_body = r."responseBody", truncated = r.truncated,
         address = r.address, timings = r.timings
       FROM results r WHERE a.delivery_id = r."deliveryId" AND a.attempt = r.attempt
+        AND a.delivery_id = ANY (${ids}::uuid[])
     )
     UPDATE webhook_deliveries d SET
       status = CASE r.outcome WHEN 'retry' THEN 'pending' ELSE r.outcome END,
       next_attempt_at = r."nextAttemptAt",
       finished_at = CASE r.outcome WHEN 'retry' THEN NULL ELSE ${now.toISOString()}::timestamptz END
     FROM results r WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt
-    RETURNING EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} AND failing_since IS NOT NULL) AS failing`;
-  return rows.some(({ failing }) => failing);
+      AND d.id = ANY (${ids}::uuid[])
+    RETURNING d.id,
+      EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} AND failing_since IS NOT NULL) AS failing,
+      EXISTS (SELECT 1 FROM webhook_watches o WHERE o.organization_id = d.organization_id
+        AND o.until > ${now.toISOString()}::timestamptz) AS watched`;
 }

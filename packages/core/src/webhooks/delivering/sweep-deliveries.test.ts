@@ -67,7 +67,8 @@ test("the next look is at the time of the next delivery, or at the end of a rest
 
 test("a pace is remembered, and not forgotten where none was learnt", async () => {
   const endpoint = await outbox.endpoint();
-  const pace = async () => (await sql()`SELECT pace FROM webhook_endpoints WHERE id = ${endpoint}`)[0]?.["pace"];
+  const pace = async () =>
+    (await sql()<{ pace: number | null }[]>`SELECT pace FROM webhook_endpoints WHERE id = ${endpoint}`)[0]?.pace;
   await wakeForNext(outbox.system, endpoint, 12.5);
   expect(await pace()).toBe(12.5);
   await wakeForNext(outbox.system, endpoint, undefined);

@@ -2,13 +2,13 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
-import { signDelivery } from "./sign-delivery.ts";
+import { signDelivery, signingKey } from "./sign-delivery.ts";
 
 const STANDARD = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const OWN = "geheim: schlüssel";
 
 function sign(secrets: string[], body = Buffer.from('{"name":"Zoë"}'), timestamp = new Date()) {
-  return { body, headers: signDelivery({ id: "e-1", timestamp, body, secrets }) };
+  return { body, headers: signDelivery({ id: "e-1", timestamp, body, keys: secrets.map(signingKey) }) };
 }
 
 test("the service signature is the hex HMAC-SHA256 of the body under the current secret's text", () => {
