@@ -17,16 +17,12 @@ export async function holdersOfEmails(
   emails: readonly string[],
 ): Promise<Map<string, EmailHolders>> {
   if (emails.length === 0) return new Map();
-  const rows = await tx.sql<{ email: string; id: string; isAlias: boolean }[]>`
-    SELECT wanted.email, holder.id, holder.is_alias AS "isAlias"
-    FROM unnest(${emails as string[]}::text[]) AS wanted (email), LATERAL (
-      (SELECT id, false AS is_alias FROM people
-        WHERE organization_id = ${organizationId} AND email IS NOT NULL AND lower(email) = wanted.email
-        LIMIT ${MAX_HOLDERS + 1})
-      UNION ALL
-      (SELECT person_id, true FROM person_email_aliases
-        WHERE organization_id = ${organizationId} AND email = wanted.email LIMIT ${MAX_HOLDERS + 1})) AS holder
-    ORDER BY holder.id`;
+  // Not prepared: a plan from when the table was small would read all people for each email.
+  const rows = await tx.sql.unsafe<{ email: string; id: string; isAlias: boolean }[]>(HOLDERS, [
+    organizationId,
+    emails as string[],
+    MAX_HOLDERS + 1,
+  ]);
   const holders = new Map<string, EmailHolders>();
   for (const { email, id, isAlias } of rows) {
     const found = holders.get(email) ?? { own: [], aliases: [] };
@@ -35,3 +31,13 @@ export async function holdersOfEmails(
   }
   return holders;
 }
+
+const HOLDERS = `
+  SELECT wanted.email, holder.id, holder.is_alias AS "isAlias"
+  FROM unnest($2::text[]) AS wanted (email), LATERAL (
+    (SELECT id, false AS is_alias FROM people
+      WHERE organization_id = $1::uuid AND email IS NOT NULL AND lower(email) = wanted.email LIMIT $3::int)
+    UNION ALL
+    (SELECT person_id, true FROM person_email_aliases
+      WHERE organization_id = $1::uuid AND email = wanted.email LIMIT $3::int)) AS holder
+  ORDER BY holder.id`;

@@ -2,7 +2,7 @@ import type { Context } from "../../platform/context.ts";
 import { type AttemptResult, recordAttempts } from "./record-attempts.ts";
 
 /** Results that come in this time are stored together. */
-const GATHER_MS = 5;
+const GATHER_MS = 20;
 const MAX_BATCH = 500;
 /** While the database is away results are kept this long; after that their deliveries are sent again. */
 const TRIES = 60;

@@ -26,7 +26,8 @@ beforeAll(async () => {
 afterAll(() => given.close());
 
 /** What a worker signs with at this moment. */
-const secretsOf = async (id: string) => (await readSendableEndpoint(given.system, id))?.secrets;
+const secretsOf = async (id: string) =>
+  (await readSendableEndpoint(given.system, id))?.keys.map(({ service }) => service.export().toString());
 
 const endWith = (id: string, status: string) =>
   ctx.db.sql`UPDATE webhook_deliveries SET status = ${status}, attempts = 4, next_attempt_at = NULL WHERE id = ${id}`;

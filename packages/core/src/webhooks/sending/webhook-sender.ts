@@ -1,8 +1,8 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { ConnectionPool } from "./connection-pool.ts";
 import { type HostLookup, HostResolver } from "./host-resolver.ts";
-import { parseTarget, type TargetRules } from "./parse-target.ts";
-import type { DeliveryRequest } from "./receiver-connection.ts";
+import { parseTarget, type Target, type TargetRules } from "./parse-target.ts";
+import type { DeliveryRequest, ReceiverConnection } from "./receiver-connection.ts";
 import { SendFailure, toSendFailure } from "./send-failure.ts";
 import { type SendOutcome, SendProgress } from "./send-progress.ts";
 
@@ -84,13 +84,17 @@ export class WebhookSender {
     const target = parseTarget(url, this.#rules);
     let connection = await this.#pool.take(target.origin, signal);
     try {
-      // The HTTP client takes 26 MB and 150 ms to load, which a process that delivers nothing can do without.
-      const { ReceiverConnection } = await import("./receiver-connection.ts");
-      connection ??= new ReceiverConnection(target, this.#resolver, (closed) => this.#pool.forget(closed));
+      connection ??= await this.#connectionTo(target);
       await connection.post({ path: target.path, headers, body }, this.#maxResponseBytes, progress, signal);
     } finally {
       this.#pool.release(target.origin, connection);
     }
+  }
+
+  async #connectionTo(target: Target): Promise<ReceiverConnection> {
+    // The HTTP client takes 26 MB and 150 ms to load, which a process that delivers nothing can do without.
+    const { ReceiverConnection } = await import("./receiver-connection.ts");
+    return new ReceiverConnection(target, this.#resolver, (closed) => this.#pool.forget(closed));
   }
 }
 

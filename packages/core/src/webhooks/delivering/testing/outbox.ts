@@ -9,7 +9,7 @@ import type { AttemptResult } from "../record-attempts.ts";
 
 export const LEASE_MS = 30_000;
 
-export interface StoredDelivery {
+interface StoredDelivery {
   id: string;
   status: string;
   attempts: number;
@@ -18,7 +18,7 @@ export interface StoredDelivery {
   nextAttemptAt: number | null;
 }
 
-export interface StoredAttempt {
+interface StoredAttempt {
   deliveryId: string;
   attempt: number;
   statusCode: number | null;
