@@ -14,6 +14,7 @@ import { peopleList } from "./benchmarks/people-list.ts";
 import { projectRead } from "./benchmarks/project-read.ts";
 import { start } from "./benchmarks/start.ts";
 import { usageIngest } from "./benchmarks/usage-ingest.ts";
+import { webhookHistory } from "./benchmarks/webhook-history.ts";
 import { webhookDelay, webhookLimit, webhookNeighbour, webhookThroughput } from "./benchmarks/webhooks.ts";
 import { Bench, type Benchmark } from "./support/bench.ts";
 import { asJson, type Figure, renderTable } from "./support/figures.ts";
@@ -33,6 +34,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   webhookDelay,
   webhookThroughput,
   webhookNeighbour,
+  webhookHistory,
   webhookLimit,
   memoryAfterLoad,
 ];

@@ -39,9 +39,9 @@ export const webhookThroughput: Benchmark = {
   measure: (bench) => withWebhooks(bench, measureThroughput),
 };
 
-const DELIVERIES = 8_000;
+const DELIVERIES = 20_000;
 const AT_ONCE = 20;
-const ROUNDS = 4;
+const ROUNDS = 5;
 
 async function measureThroughput(webhooks: WebhookBench): Promise<Figure[]> {
   const endpointId = await webhooks.subscribe();

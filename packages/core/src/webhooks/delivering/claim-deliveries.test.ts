@@ -69,7 +69,7 @@ test("an attempt that was refused counts", async () => {
 test("what is given back is due at once, as if it had never been claimed", async () => {
   const endpoint = await outbox.endpoint();
   const [id] = await outbox.fill(endpoint);
-  await giveBackDeliveries(outbox.system, await outbox.claim(endpoint));
+  await giveBackDeliveries(outbox.system, endpoint, await outbox.claim(endpoint));
   expect(await outbox.attempts(endpoint)).toEqual([]);
   expect(await outbox.claim(endpoint)).toMatchObject([{ id, attempt: 1, maxAttempts: 4 }]);
 });
@@ -80,8 +80,8 @@ test("what is given back too late, when another process has it, stays the other'
   const late = await outbox.claim(endpoint);
   outbox.tests.clock.advance(LEASE_MS);
   await outbox.claim(endpoint);
-  await giveBackDeliveries(outbox.system, late);
-  await cutOffDeliveries(outbox.system, late);
+  await giveBackDeliveries(outbox.system, endpoint, late);
+  await cutOffDeliveries(outbox.system, endpoint, late);
   expect(await outbox.claim(endpoint)).toEqual([]);
   expect(await outbox.deliveries(endpoint)).toMatchObject([{ attempts: 2, nextAttemptAt: outbox.nowMs() + LEASE_MS }]);
 });
@@ -89,7 +89,7 @@ test("what is given back too late, when another process has it, stays the other'
 test("a request that was cut off is due at once, and does not count", async () => {
   const endpoint = await outbox.endpoint();
   const [id] = await outbox.fill(endpoint);
-  await cutOffDeliveries(outbox.system, await outbox.claim(endpoint));
+  await cutOffDeliveries(outbox.system, endpoint, await outbox.claim(endpoint));
   expect(await outbox.claim(endpoint)).toMatchObject([{ id, attempt: 2, maxAttempts: 5 }]);
 });
 

@@ -101,23 +101,36 @@ export async function pauseEndpoint(
 }
 
 /** Deliveries whose requests were cut off are due at once; their attempts came to nothing, and so do not count. */
-export async function cutOffDeliveries(ctx: Context, deliveries: readonly ClaimedDelivery[]): Promise<void> {
+export async function cutOffDeliveries(
+  ctx: Context,
+  endpointId: string,
+  deliveries: readonly ClaimedDelivery[],
+): Promise<void> {
   if (deliveries.length === 0) return;
   const ids = deliveries.map(({ id }) => id);
   const attempts = deliveries.map(({ attempt }) => attempt);
   await ctx.db.sql`
+    WITH endpoint AS MATERIALIZED (SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} FOR SHARE)
     UPDATE webhook_deliveries d SET next_attempt_at = ${ctx.clock.now().toISOString()}::timestamptz
-    FROM unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)
+    FROM endpoint, unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)
     WHERE d.id = g.id AND d.attempts = g.attempt AND d.status = 'pending'`;
 }
 
 /** Undoes the claim of deliveries that were not begun: due at once, as if never taken. */
-export async function giveBackDeliveries(ctx: Context, deliveries: readonly ClaimedDelivery[]): Promise<void> {
+export async function giveBackDeliveries(
+  ctx: Context,
+  endpointId: string,
+  deliveries: readonly ClaimedDelivery[],
+): Promise<void> {
   if (deliveries.length === 0) return;
   const ids = deliveries.map(({ id }) => id);
   const attempts = deliveries.map(({ attempt }) => attempt);
   await ctx.db.sql`
-    WITH given AS (SELECT * FROM unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)), removed AS (
+    WITH endpoint AS MATERIALIZED (
+      SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} FOR SHARE
+    ), given AS (
+      SELECT g.* FROM endpoint, unnest(${ids}::uuid[], ${attempts}::int[]) AS g (id, attempt)
+    ), removed AS (
       DELETE FROM webhook_attempts a USING given WHERE a.delivery_id = given.id AND a.attempt = given.attempt
     )
     UPDATE webhook_deliveries d SET attempts = d.attempts - 1,

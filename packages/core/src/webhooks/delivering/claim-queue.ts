@@ -81,7 +81,7 @@ export class ClaimQueue {
     this.#ahead = null;
     const all = [...left, ...(ahead?.deliveries ?? [])];
     if (all.length > 0) this.#mayHaveMore = true;
-    await giveBackDeliveries(this.#ctx, all);
+    await giveBackDeliveries(this.#ctx, this.#endpointId, all);
   }
 
   /** A full claim leaves more, for all that is known. */

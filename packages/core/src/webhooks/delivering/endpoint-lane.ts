@@ -106,7 +106,7 @@ export class EndpointLane {
     await this.#queue.giveBack();
     await this.#settle();
     await this.#rest();
-    await cutOffDeliveries(this.#pump.ctx, this.#cutOff);
+    await cutOffDeliveries(this.#pump.ctx, this.#endpointId, this.#cutOff);
     const nextAt = await wakeForNext(this.#pump.ctx, this.#endpointId, this.#pace?.perSecond);
     if (nextAt !== null) this.#pump.wakeIn(this.#endpointId, nextAt - this.#nowMs());
   }

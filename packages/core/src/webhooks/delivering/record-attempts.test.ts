@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { holdLock, waitingSessions } from "../../../../../test/support/held-lock.ts";
 import { connectTo } from "../../../../../test/support/sql.ts";
 import { disableEndpoint } from "../disable-endpoint.ts";
-import type { ClaimedDelivery } from "./claim-deliveries.ts";
+import { type ClaimedDelivery, cutOffDeliveries, giveBackDeliveries } from "./claim-deliveries.ts";
 import { recordAttempts } from "./record-attempts.ts";
 import { LEASE_MS, type Outbox, openOutbox, resultOf } from "./testing/outbox.ts";
 
@@ -138,5 +138,23 @@ test("results and a change of the endpoint do not lock each other out", async ()
     await recorded;
   } finally {
     await sql.end();
+  }
+});
+
+test("results, what is given back, and the end of an endpoint never wait for each other in a circle", async () => {
+  for (let round = 0; round < 15; round++) {
+    const { endpoint, deliveries } = await claimed(60);
+    const refused = deliveries.filter((_, index) => index % 3 === 0).map((one) => resultOf(one, retry()));
+    const givenBack = deliveries.filter((_, index) => index % 3 === 1);
+    const cutOff = deliveries.filter((_, index) => index % 3 === 2);
+    // Any deadlock rejects one of them.
+    await Promise.all([
+      recordAttempts(outbox.system, endpoint, refused),
+      giveBackDeliveries(outbox.system, endpoint, givenBack.toReversed()),
+      withTransaction(outbox.system.db, (tx) => disableEndpoint(tx, outbox.system, endpoint, "test")),
+      cutOffDeliveries(outbox.system, endpoint, cutOff),
+    ]);
+    const rows = await outbox.deliveries(endpoint);
+    expect(rows.every(({ status }) => status === "cancelled")).toBe(true);
   }
 });

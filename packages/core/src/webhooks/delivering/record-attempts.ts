@@ -39,7 +39,7 @@ export async function recordAttempts(
   const watched = stored.filter((row) => row.watched).map(({ id }) => id);
   await recordActivity(ctx.db, ctx, watched);
   const failing = stored.some((row) => row.failing);
-  // In a transaction of its own: whoever disables an endpoint locks it before its deliveries, and would meet us midway.
+  // In a transaction of its own, which locks nothing before the endpoint.
   if (results.some(({ statusCode }) => statusCode === GONE)) {
     await withTransaction(ctx.db, (tx) => disableEndpoint(tx, ctx, endpointId, "The receiver answered 410 Gone."));
   } else if (!results.some(({ outcome }) => outcome === "delivered")) {
@@ -76,14 +76,16 @@ async function storeResults(
   results: readonly AttemptResult[],
   now: Date,
 ): Promise<StoredResult[]> {
-  // In the order of ids, so that two processes cannot wait for each other's rows.
-  const ordered = results.toSorted((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1));
-  const ids = ordered.map(({ deliveryId }) => deliveryId);
+  const ids = results.map(({ deliveryId }) => deliveryId);
+  // The endpoint is locked before its deliveries, as by whoever disables or deletes it, so that neither waits for the
+  // other. The ids are named twice, so that no planner takes a table for small and reads it as a whole.
   return db.sql<StoredResult[]>`
     WITH results AS MATERIALIZED (
-      SELECT * FROM jsonb_to_recordset(${JSON.stringify(ordered)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(results)}::text::jsonb) AS r ("deliveryId" uuid, attempt int,
         outcome text, "nextAttemptAt" timestamptz, "statusCode" int, "durationMs" float8, "errorClass" text, error text,
         "responseBody" text, truncated boolean, address text, timings jsonb)
+    ), endpoint AS MATERIALIZED (
+      SELECT failing_since IS NOT NULL AS failing FROM webhook_endpoints WHERE id = ${endpointId} FOR SHARE
     ), attempts AS (
       UPDATE webhook_attempts a SET status_code = r."statusCode", duration_ms = round(r."durationMs"),
         error_class = r."errorClass", error = r.error, response_body = r."responseBody", truncated = r.truncated,
@@ -95,10 +97,9 @@ async function storeResults(
       status = CASE r.outcome WHEN 'retry' THEN 'pending' ELSE r.outcome END,
       next_attempt_at = r."nextAttemptAt",
       finished_at = CASE r.outcome WHEN 'retry' THEN NULL ELSE ${now.toISOString()}::timestamptz END
-    FROM results r WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt
+    FROM results r, endpoint WHERE d.id = r."deliveryId" AND d.status = 'pending' AND d.attempts = r.attempt
       AND d.id = ANY (${ids}::uuid[])
-    RETURNING d.id,
-      EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ${endpointId} AND failing_since IS NOT NULL) AS failing,
+    RETURNING d.id, endpoint.failing,
       EXISTS (SELECT 1 FROM webhook_watches o WHERE o.organization_id = d.organization_id
         AND o.until > ${now.toISOString()}::timestamptz) AS watched`;
 }

@@ -186,6 +186,39 @@ describe("a pump", () => {
     expect(await statuses(endpoint)).toEqual({ delivered: 1 });
   });
 
+  test("that stops in the middle of many gives back also what it claimed ahead", async () => {
+    const receiver = await receiverOf();
+    const endpoint = await outbox.endpoint(receiver.url);
+    await outbox.fill(endpoint, 3_000);
+    const pump = pumpOf();
+    pump.wake(endpoint);
+    await until("a part has arrived", () => receiver.received.length > 700);
+    await pump.stop(5_000);
+    const rows = await outbox.deliveries(endpoint);
+    const delivered = rows.filter(({ status }) => status === "delivered");
+    expect(delivered).toHaveLength(receiver.received.length);
+    expect(delivered.length).toBeLessThan(3_000);
+    for (const row of rows.filter(({ status }) => status === "pending")) {
+      expect(row).toMatchObject({ attempts: 0, maxAttempts: 4, nextAttemptAt: outbox.nowMs() });
+    }
+    expect(await outbox.attempts(endpoint)).toHaveLength(delivered.length);
+  });
+
+  test("whose work at an endpoint broke off comes back to it by itself", async () => {
+    const receiver = await receiverOf();
+    const endpoint = await outbox.endpoint(receiver.url);
+    await outbox.fill(endpoint);
+    const [kept] = await sql()<{ secret: Buffer }[]>`SELECT secret FROM webhook_endpoints WHERE id = ${endpoint}`;
+    await sql()`UPDATE webhook_endpoints SET secret = 'unreadable' WHERE id = ${endpoint}`;
+    let broken = 0;
+    outbox.system.log.error = () => void broken++;
+    pumpOf().wake(endpoint);
+    await until("it has broken off", () => broken > 0);
+    await sql()`UPDATE webhook_endpoints SET secret = ${kept?.secret ?? ""} WHERE id = ${endpoint}`;
+    await untilDelivered(endpoint, 1);
+    expect(receiver.received).toHaveLength(1);
+  });
+
   test("that was told to stop begins nothing new", async () => {
     const receiver = await receiverOf();
     const endpoint = await outbox.endpoint(receiver.url);
